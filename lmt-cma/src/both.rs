@@ -1,11 +1,8 @@
 //! The Both model: the receiver reads from the front, the sender writes from
 //! the back ([`lmt_core::claims`]).
 
-use std::time::Duration;
-
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, CopiedPart, Help, Side};
-use lmt_core::crossing::{Crossing, begin_part};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 use lmt_core::process::PeerProcess;
@@ -56,12 +53,11 @@ pub(crate) fn step(
     data: &mut Buffer,
     max_bytes: u64,
 ) -> Result<Step, Fault> {
-    let CmaTransfer { plan, remote, remote_at, side, described, is_timed, .. } = transfer;
+    let CmaTransfer { plan, remote, remote_at, side, described, .. } = transfer;
     let Some(side) = side else {
         return Err(demote("a transfer was stepped before it was started"));
     };
     let process = peer.claims.process();
-    let mut timed = None;
     let step = side.step(claims, &peer.claims, max_bytes, |part| {
         if let Some(cookie) = described.take() {
             match RemoteList::resolve(process, &cookie, plan.interval) {
@@ -71,14 +67,8 @@ pub(crate) fn step(
         }
         let local = if plan.role == Role::Receiver { Local::Into(data) } else { Local::OutOf(data) };
         let there = There { list: remote.as_slice(), from: *remote_at, start: plan.interval.start };
-        let begin = begin_part(is_timed, part, local.buffer(), there.list.len());
-        let copied = copy(process, local, &there, part);
-        timed = begin.filter(|_| copied.fault.is_none()).map(|begin| (copied.bytes, begin.elapsed()));
-        copied
+        copy(process, local, &there, part)
     })?;
-    if let Some((bytes, took)) = timed {
-        note_part(&mut peer.crossing, data.total_bytes(), plan.left_alone, bytes, took);
-    }
     // Nothing that was read counts before this: see `Look::ByCaller`.
     if step.done && plan.role == Role::Receiver && !process.holds_pid() {
         return Err(Fault::PeerDead);
@@ -86,30 +76,17 @@ pub(crate) fn step(
     Ok(step)
 }
 
-/// Notes how long this end's first part took of a message of so many bytes.
-pub(crate) fn note_part(
-    crossing: &mut Crossing,
-    message_bytes: u64,
-    left_alone: bool,
-    bytes: u64,
-    took: Duration,
-) {
-    if let Some(in_caches) = crate::speed::time_of_call(bytes) {
-        crossing.note(message_bytes, left_alone, took, in_caches);
-    }
-}
-
 /// The peer's memory of a transfer that begins at the message's byte `start`,
 /// and there in the list at `from`.
-pub(crate) struct There<'a> {
-    pub list: &'a [vm::RemoteSegment],
-    pub from: Cursor,
-    pub start: u64,
+struct There<'a> {
+    list: &'a [vm::RemoteSegment],
+    from: Cursor,
+    start: u64,
 }
 
 /// Copies one part. That the process is still the peer's is to be looked at before what was
 /// read counts: see [`Look::ByCaller`].
-pub(crate) fn copy(process: &PeerProcess, local: Local<'_>, there: &There<'_>, part: Interval) -> CopiedPart {
+fn copy(process: &PeerProcess, local: Local<'_>, there: &There<'_>, part: Interval) -> CopiedPart {
     let mut local_at = Cursor::at(local.buffer().segments(), part.start);
     let mut remote_at = there.from;
     remote_at.advance(there.list, part.start - there.start);

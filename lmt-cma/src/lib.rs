@@ -14,8 +14,6 @@ mod both;
 mod checkups;
 #[cfg(not(loom))]
 mod mechanism;
-#[cfg(not(loom))]
-mod meeting;
 mod probe;
 mod refusal;
 pub mod remote;

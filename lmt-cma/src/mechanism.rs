@@ -5,69 +5,23 @@ use std::sync::Arc;
 use lmt_core::buffer::Buffer;
 use lmt_core::checkup::{Finding, Host};
 use lmt_core::claims::{Claims, PeerClaims, Side};
-use lmt_core::crossing::{Crossing, Limits, Looks, Passing, Slow};
 use lmt_core::cursor::Cursor;
-use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts,
-    Plan, Role, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step,
+    Unavailable,
 };
 use lmt_core::process::PeerProcess;
 
 use crate::both;
-use crate::meeting::{self, Early};
 use crate::remote::RemoteList;
 use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cma {
     pub(crate) claims: Claims,
-    /// Whether messages are passed on whose lines cross between the caches or come from memory.
-    passes_on: bool,
 }
-
-impl Default for Cma {
-    fn default() -> Self {
-        Self { claims: Claims::default(), passes_on: true }
-    }
-}
-
-/// Of buffers in use of 512 KiB it was 0.30 to 0.65, nine in ten: what was passed on is so until it
-/// is 0.66.
-const BEYOND: f32 = 7.0 / 6.0;
-
-/// Where the next way is faster (docs/mechanisms/cma.md). The time in the caches was 0.67 to
-/// 0.93 of what a part took where nobody used the buffers (the middle half of 64 to 256 KiB), at
-/// most 0.51 where both did (nineteen in twenty of 64 to 512 KiB). Where nobody uses them it was 0.12
-/// to 0.25 out of the caches, and 0.26 and more in them (nineteen in twenty of 64 KiB to 16 MiB); where
-/// both use those of 2 to 16 MiB 0.11 to 0.27 and, nine in ten, 0.28 and more.
-const CROSSING: Limits = Limits {
-    in_use: Slow { above_bytes: 32 << 10, most_bytes: 512 << 10, parts: 0.28..0.57, beyond: BEYOND },
-    long_in_use: Some(Slow {
-        above_bytes: (2 << 20) - 1,
-        most_bytes: 16 << 20,
-        parts: 0.05..0.28,
-        beyond: 1.0,
-    }),
-    left_alone: Some(Slow { above_bytes: 32 << 10, most_bytes: 16 << 20, parts: 0.05..0.28, beyond: 1.0 }),
-};
-
-/// A copy by a receiver alone has fetched its lines from elsewhere where it takes longer
-/// than the time in the caches by so much. Of 16 and 32 KiB that time was at most 0.30 of
-/// what a copy took where the sender had written them, and 0.55 and more (nineteen in
-/// twenty) where nobody had.
-const FETCHED_BELOW: f32 = 0.45;
-
-/// What can be set.
-const KEYS: &[Key] = &[Key {
-    name: "pass_on",
-    kind: Kind::Flag,
-    variable: None,
-    meaning: "whether senders pass messages on to the next way, as they see by the time of their own copies: those of above 32 KiB and up to 512 KiB while they take lines that the other core has changed, and those of above 32 KiB and up to 16 MiB while they come from memory and the application leaves its buffers alone between messages (from 2 MiB on also where it does not)",
-    reason: "there two copies are faster; set it to false where every run is to take the same ways",
-}];
 
 impl Cma {
     /// A new instance.
@@ -83,9 +37,6 @@ pub struct CmaPeer {
     pub(crate) claims: PeerClaims,
     /// Whether its nonce was read: its pid names it here, and no stranger.
     pub(crate) reachable: bool,
-    pub(crate) crossing: Crossing,
-    /// How long messages take that this end copies at once.
-    looks: Looks,
     /// How many times a plain copy's time a single copy takes, as both ends say.
     times_plain_copy: Option<f32>,
 }
@@ -103,13 +54,7 @@ fn agreed(ours: Option<f32>, hello: &Hello) -> Option<f32> {
 
 impl CmaPeer {
     pub(crate) fn new(claims: PeerClaims, reachable: bool) -> Self {
-        Self {
-            claims,
-            reachable,
-            crossing: Crossing::new(CROSSING),
-            looks: Looks::default(),
-            times_plain_copy: None,
-        }
+        Self { claims, reachable, times_plain_copy: None }
     }
 
     /// The peer's process, for [`vm`]'s copies.
@@ -131,11 +76,7 @@ pub struct CmaTransfer {
     /// In the Both model: this end's part; what describes the receiver's memory,
     /// until its sender looks at that.
     pub(crate) side: Option<Side>,
-    /// In its place, of a message that needs no answer to its announcement.
-    pub(crate) early: Option<Early>,
     pub(crate) described: Option<Cookie>,
-    /// Whether the time of this end's next part is of interest.
-    pub(crate) is_timed: bool,
 }
 
 impl CmaTransfer {
@@ -148,9 +89,7 @@ impl CmaTransfer {
             remote_at: Cursor::default(),
             left_bytes: 0,
             side: None,
-            early: None,
             described: None,
-            is_timed: false,
         }
     }
 }
@@ -175,24 +114,6 @@ impl Lmt for Cma {
         match peer {
             Some(peer) => peer.times_plain_copy,
             None => crate::speed::times_plain_copy(),
-        }
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        (key == KEYS[0].name).then_some(Value::Flag(self.passes_on))
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        match (key, value) {
-            ("pass_on", Value::Flag(passes_on)) => {
-                self.passes_on = passes_on;
-                Ok(())
-            }
-            (key, value) => Err(format!("there is no key {key} that could be {value:?}")),
         }
     }
 
@@ -223,7 +144,6 @@ impl Lmt for Cma {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(CmaTransfer, Cookie), Fault> {
-        let is_timed = peer.crossing.prepare(plan, self.passes_on, data.total_bytes())?;
         let (cookie, kept, side) = match (plan.model, plan.role) {
             (Model::Both, Role::Receiver) => both::prepare(&mut self.claims, peer, plan.interval, data)?,
             _ => {
@@ -231,7 +151,7 @@ impl Lmt for Cma {
                 (cookie, kept, None)
             }
         };
-        let transfer = CmaTransfer { _kept: kept, side, is_timed, ..CmaTransfer::new(*plan) };
+        let transfer = CmaTransfer { _kept: kept, side, ..CmaTransfer::new(*plan) };
         Ok((transfer, cookie))
     }
 
@@ -252,10 +172,6 @@ impl Lmt for Cma {
         // Found on the first step, which knows the buffer.
         transfer.plan.interval = interval;
         if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
-            // A line that this end has opened is not joined any more.
-            if let Some(early) = transfer.early.take() {
-                early.finish(&mut self.claims, peer);
-            }
             return both::start(transfer, &self.claims, peer, remote, interval);
         }
         let (list, at) = RemoteList::resolve(peer.process(), remote, interval)?;
@@ -272,10 +188,6 @@ impl Lmt for Cma {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if let Some(early) = &mut transfer.early {
-            let (interval, is_timed) = (transfer.plan.interval, &mut transfer.is_timed);
-            return early.step(&self.claims, peer, interval, is_timed, data, max_bytes);
-        }
         if transfer.plan.model == Model::Both {
             return both::step(&self.claims, peer, transfer, data, max_bytes);
         }
@@ -310,10 +222,6 @@ impl Lmt for Cma {
         }
     }
 
-    fn exposes(&self) -> bool {
-        true
-    }
-
     /// Of contiguous memory there is an address to tell, and nothing to keep.
     fn expose(&mut self, _peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> bool {
         match describe_contiguous(data) {
@@ -325,97 +233,23 @@ impl Lmt for Cma {
         }
     }
 
-    fn get_at_once(
-        &mut self,
-        peer: &mut CmaPeer,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        let address = base_of(remote).filter(|_| peer.reachable)?;
-        let begun = peer.looks.begin();
+    fn get_at_once(&mut self, peer: &mut CmaPeer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
+        let Some(address) = base_of(remote).filter(|_| peer.reachable) else { return false };
         let remote = [RemoteSegment { address, bytes }];
         let (mut here, mut there) = (Cursor::default(), Cursor::default());
         let copied = vm::copy(peer.process(), Local::Into(data), &mut here, &remote, &mut there, bytes);
-        if copied.bytes != bytes || copied.error.is_some() {
-            return None;
-        }
-        // It came without its sender's help, in either model: the next question is nearer.
-        peer.claims.pass(bytes);
-        Some(peer.looks.end(begun, || crate::speed::time_of_call(bytes), FETCHED_BELOW))
-    }
-
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
-        base_of(remote).is_some() && data.is_contiguous()
-    }
-
-    fn get_several(&mut self, peer: &mut CmaPeer, messages: &mut [Gathered]) -> usize {
-        if !peer.reachable {
-            return 0;
-        }
-        let whole = vm::read_several(peer.process(), messages);
-        for message in &messages[..whole] {
-            peer.claims.pass(message.bytes);
-        }
-        whole
-    }
-
-    fn expects_nobody(&mut self, peer: &mut CmaPeer, bytes: u64) -> bool {
-        peer.claims.expects_nobody(bytes)
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut CmaPeer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<CmaTransfer> {
-        if !meeting::may_open(peer, data) {
-            return None;
-        }
-        let passing = if self.passes_on { peer.crossing.open(plan) } else { Passing::Copy };
-        if passing == Passing::PassOn {
-            return None;
-        }
-        let (opened, described) = meeting::open(&mut self.claims, peer, data)?;
-        *cookie = described;
-        let is_timed = passing == Passing::CopyAndTime;
-        Some(CmaTransfer { early: Some(Early::Opened(opened)), is_timed, ..CmaTransfer::new(*plan) })
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut CmaPeer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<CmaTransfer>> {
-        let peer = Some(peer).filter(|peer| peer.reachable)?;
-        let (early, step) = meeting::meet(self.claims.sharing(), peer, plan.interval, remote, data)?;
-        if !step.done {
-            return Some(Meeting::GoesOn(CmaTransfer { early: Some(early), ..CmaTransfer::new(*plan) }));
-        }
-        let (copied_by_sender, sender_knows) = (early.copied_by_peer(), early.sender_knows());
-        Some(Meeting::Done { copied_by_sender, sender_knows })
+        copied.bytes == bytes && copied.error.is_none()
     }
 
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {
-        if let Some(early) = &mut transfer.early {
-            return early.leave(&self.claims);
-        }
         transfer.side.as_mut().is_some_and(|side| side.leave(&self.claims, &mut peer.claims))
     }
 
     fn copied_by_peer(&self, transfer: &CmaTransfer) -> u64 {
-        let early = transfer.early.as_ref().map_or(0, Early::copied_by_peer);
-        transfer.side.as_ref().map_or(early, Side::copied_by_peer)
+        transfer.side.as_ref().map_or(0, Side::copied_by_peer)
     }
 
     fn finish(&mut self, peer: &mut CmaPeer, transfer: CmaTransfer) {
-        if let Some(early) = transfer.early {
-            early.finish(&mut self.claims, peer);
-        }
         if let Some(side) = transfer.side {
             side.finish(&mut self.claims, &peer.claims);
         }

@@ -30,8 +30,6 @@ pub const MAX_SEGMENTS: u32 = 1 << 20;
 /// be, in a part that begins later). As short as it is, it travels in the one
 /// cache line of the RTS. How long the memory is, the interval says.
 const BASE_BYTES: usize = 8;
-/// An address, and the name of a line behind it.
-const OPENED_BYTES: usize = BASE_BYTES + size_of::<u32>();
 
 /// A number that stands before a description in the same cookie.
 pub(crate) const NUMBER_BYTES: usize = 8;
@@ -77,23 +75,6 @@ pub fn describe(data: &Buffer, interval: Interval) -> Result<(Cookie, Option<Kep
 pub(crate) fn describe_contiguous(data: &Buffer) -> Option<Cookie> {
     let [one] = data.segments() else { return None };
     Cookie::new(&(one.address as u64).to_ne_bytes())
-}
-
-/// As [`describe_contiguous`], with the name of the line that the sender has opened for its
-/// receiver to join.
-pub(crate) fn describe_opened(data: &Buffer, opened: u32) -> Option<Cookie> {
-    let base = describe_contiguous(data)?;
-    let mut bytes = [0; OPENED_BYTES];
-    bytes[..BASE_BYTES].copy_from_slice(base.as_bytes());
-    bytes[BASE_BYTES..].copy_from_slice(&opened.to_ne_bytes());
-    Cookie::new(&bytes)
-}
-
-/// The address and the name that [`describe_opened`] put into a cookie, which is untrusted.
-pub(crate) fn opened_of(cookie: &Cookie) -> Option<(u64, u32)> {
-    let bytes = <[u8; OPENED_BYTES]>::try_from(cookie.as_bytes()).ok()?;
-    let (base, opened) = bytes.split_first_chunk::<BASE_BYTES>()?;
-    Some((u64::from_ne_bytes(*base), u32::from_ne_bytes(opened.try_into().ok()?)))
 }
 
 /// As [`describe`], with a number before it.
@@ -182,7 +163,7 @@ pub(crate) enum Described {
 /// it cannot be one.
 pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
     let bytes = cookie.as_bytes();
-    if let Some(base) = base_of(cookie).or_else(|| opened_of(cookie).map(|(base, _)| base)) {
+    if let Some(base) = base_of(cookie) {
         let address = base.wrapping_add(interval.start);
         let mut segments = [RemoteSegment::default(); INLINE_SEGMENTS];
         segments[0] = RemoteSegment { address, bytes: interval.bytes() };

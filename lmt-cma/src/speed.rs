@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use lmt_core::cursor::Cursor;
-use lmt_core::two_buffers::TwoBuffers;
 
 use crate::segments::RemoteSegment;
 use crate::sys;
@@ -15,10 +14,6 @@ use crate::vm::Local;
 /// in any second-level cache. The look takes some tenths of a millisecond where nothing
 /// disturbs it.
 const BYTES: usize = 128 << 10;
-/// What one call costs, whatever it moves, is told by a short one.
-const PAGE_BYTES: usize = 4096;
-/// Beyond this nobody asks; it keeps the sum a duration.
-const MOST_BYTES: f32 = 1e12;
 /// The fastest of them counts: what interrupts some of them says nothing. Where other
 /// processes start at the same time, that is most; so it goes on until so many in a row
 /// were no faster...
@@ -27,6 +22,8 @@ const IN_VAIN: usize = 10;
 const MOST_TRIALS: usize = 200;
 /// Faster is what takes less than this part.
 const FASTER: f32 = 0.98;
+/// The smallest page; that of x86-64.
+const PAGE_BYTES: usize = 4096;
 
 /// How many times as long as a plain copy process_vm_readv(2) of this process's own
 /// memory takes, in the caches; looked at when first asked, and kept for the process.
@@ -35,35 +32,17 @@ const FASTER: f32 = 0.98;
 /// What it costs beyond the copy, to look pages up and to hold them, is the same
 /// whosever memory it is; what it costs to fetch lines from another core is not in it.
 pub(crate) fn times_plain_copy() -> Option<f32> {
-    found().map(|found| found.single.as_secs_f32() / found.plain.as_secs_f32().max(f32::MIN_POSITIVE))
-}
-
-/// How long a call that moves so many bytes takes, all of them in the caches.
-pub(crate) fn time_of_call(bytes: u64) -> Option<Duration> {
-    let Found { single, page, .. } = found()?;
-    let each = single.saturating_sub(page).as_secs_f32() / (BYTES - PAGE_BYTES) as f32;
-    let more = bytes.saturating_sub(PAGE_BYTES as u64) as f32;
-    Some(page + Duration::from_secs_f32(each * more.min(MOST_BYTES)))
-}
-
-/// The fastest of each.
-#[derive(Clone, Copy)]
-struct Found {
-    plain: Duration,
-    single: Duration,
-    /// Of a call that moves a page.
-    page: Duration,
-}
-
-fn found() -> Option<Found> {
-    static FOUND: OnceLock<Option<Found>> = OnceLock::new();
+    static FOUND: OnceLock<Option<f32>> = OnceLock::new();
     *FOUND.get_or_init(look)
 }
 
-fn look() -> Option<Found> {
-    let mut buffers = TwoBuffers::of(BYTES);
-    let (source, target) = buffers.both();
-    let mut found = [Duration::MAX; 3];
+fn look() -> Option<f32> {
+    // Both begin with a page: a target 16 to 48 bytes behind its source, counted within a
+    // page, takes up to a third longer, and what the allocator returns stands so by chance.
+    let mut memory = vec![1_u8; PAGE_BYTES + 2 * BYTES];
+    let start = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    let (source, target) = memory[start..start + 2 * BYTES].split_at_mut(BYTES);
+    let mut found = [Duration::MAX; 2];
     let (mut trials, mut in_vain) = (0, 0);
     while in_vain < IN_VAIN && trials < MOST_TRIALS {
         let begin = Instant::now();
@@ -71,16 +50,15 @@ fn look() -> Option<Found> {
         black_box(&mut *target);
         let plain = begin.elapsed();
         let single = time_of_read(source, target)?;
-        let page = time_of_read(&source[..PAGE_BYTES], &mut target[..PAGE_BYTES])?;
-        in_vain = if is_faster(&mut found, [plain, single, page]) { 0 } else { in_vain + 1 };
+        in_vain = if is_faster(&mut found, [plain, single]) { 0 } else { in_vain + 1 };
         trials += 1;
     }
-    let [plain, single, page] = found;
-    Some(Found { plain, single, page })
+    let [plain, single] = found;
+    Some(single.as_secs_f32() / plain.as_secs_f32().max(f32::MIN_POSITIVE))
 }
 
 /// Takes in what was faster; whether any was, by more than a little.
-fn is_faster(found: &mut [Duration; 3], now: [Duration; 3]) -> bool {
+fn is_faster(found: &mut [Duration; 2], now: [Duration; 2]) -> bool {
     let mut is_faster = false;
     for (least, now) in found.iter_mut().zip(now) {
         is_faster |= now.as_secs_f32() < least.as_secs_f32() * FASTER;

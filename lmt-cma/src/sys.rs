@@ -5,10 +5,9 @@
 use lmt_core::buffer::{Access, Buffer};
 use lmt_core::cursor::Cursor;
 use lmt_core::iovec;
-use lmt_core::mechanism::Gathered;
 use nix::errno::Errno;
 
-use crate::segments::{RemoteSegment, base_of};
+use crate::segments::RemoteSegment;
 
 /// This process's side of a copy, which says its direction too.
 #[derive(Debug)]
@@ -81,40 +80,6 @@ pub(crate) fn copy_once<const N: usize>(
                 0,
             )
         },
-    };
-    u64::try_from(moved).map_err(|_| Errno::last())
-}
-
-/// The most messages that one call of [`read_several`] copies; it passes over the others.
-const SEVERAL: usize = 16;
-
-/// Makes one system call that fills each message's buffer from the place that its cookie names;
-/// returns the bytes moved, which may be fewer than were there, and are those of the first
-/// messages. A message whose buffer or cookie is of several pieces ends the list.
-pub(crate) fn read_several(pid: i32, messages: &mut [Gathered]) -> Result<u64, Errno> {
-    let (mut ours, mut theirs) = ([iovec::EMPTY; SEVERAL], [iovec::EMPTY; SEVERAL]);
-    let mut used = 0;
-    for (message, (our, their)) in messages.iter().zip(ours.iter_mut().zip(&mut theirs)) {
-        let Some(address) = base_of(&message.remote) else { break };
-        let one =
-            iovec::of_buffer(std::slice::from_mut(our), &message.data, &mut Cursor::default(), message.bytes);
-        if message.data.access() != Access::Write || one.bytes != message.bytes {
-            break;
-        }
-        iovec::fill(std::slice::from_mut(their), one.bytes, |bytes| Some((address as usize, bytes)));
-        used += 1;
-    }
-    if used == 0 {
-        return Ok(0);
-    }
-    let (ours, theirs) = (&ours[..used], &theirs[..used]);
-    // SAFETY: each entry of `ours` lies within a segment of a buffer lent for writing, which
-    // `messages` borrows exclusively, and whose maker promised memory that is valid and used by
-    // nobody else; the kernel writes no more than they describe. `theirs` is only looked up in
-    // the peer. Both lists live across the call and are as long as stated.
-    let moved = unsafe {
-        let entries = used as libc::c_ulong;
-        libc::process_vm_readv(pid, ours.as_ptr(), entries, theirs.as_ptr(), entries, 0)
     };
     u64::try_from(moved).map_err(|_| Errno::last())
 }

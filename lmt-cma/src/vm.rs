@@ -3,7 +3,7 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::{DeclaredCopy, Direction, Fault, Gathered};
+use lmt_core::mechanism::{DeclaredCopy, Direction, Fault};
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
@@ -138,32 +138,6 @@ fn call(
             Err(errno) => return Err(CopyError::Refused(errno)),
         }
     }
-}
-
-/// Copies several messages out of a peer by one system call, each into its own buffer. Returns
-/// how many are whole, all before the first that is not.
-///
-/// The peer's life is checked behind it: what was read from a stranger counts for nothing.
-pub(crate) fn read_several(process: &PeerProcess, messages: &mut [Gathered]) -> usize {
-    let Some(pid) = process.pid() else { return 0 };
-    let read = loop {
-        match crate::sys::read_several(pid, messages) {
-            Err(Errno::EINTR) => {}
-            read => break read,
-        }
-    };
-    let Ok(mut left_bytes) = read else { return 0 };
-    if !process.holds_pid() {
-        return 0;
-    }
-    let is_whole = |message: &&Gathered| match left_bytes.checked_sub(message.bytes) {
-        Some(left) => {
-            left_bytes = left;
-            true
-        }
-        None => false,
-    };
-    messages.iter().take_while(is_whole).count()
 }
 
 /// Reads `target.len()` bytes at `address` in the peer.

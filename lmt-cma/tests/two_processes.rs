@@ -162,7 +162,7 @@ fn exposed_memory_is_copied_at_once_or_nothing_is_said_of_it() {
         // SAFETY: `own` outlives the buffer and is not touched meanwhile.
         let mut into = unsafe { Buffer::new(&[into], Access::Write) }.unwrap();
         let peer = side.peer.as_mut().expect("probed");
-        side.mechanism.get_at_once(peer, cookie, &mut into, bytes as u64).map(|_| own.clone())
+        side.mechanism.get_at_once(peer, cookie, &mut into, bytes as u64).then(|| own.clone())
     };
     for bytes in [1, 100, PAGE, 4 * PAGE - 1, 4 * PAGE] {
         let got = get(&mut side, &data, bytes).expect("it is there");

@@ -9,7 +9,6 @@
 
 #[cfg(not(loom))]
 #[cfg(not(loom))]
-mod belief;
 pub mod bell;
 pub mod bounded_file;
 pub mod buffer;
@@ -23,7 +22,6 @@ pub mod connect;
 #[cfg(not(loom))]
 pub mod cpu_set;
 #[cfg(not(loom))]
-pub mod crossing;
 pub mod cursor;
 #[cfg(not(loom))]
 pub mod door;
@@ -47,7 +45,6 @@ pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
 #[cfg(not(loom))]
-mod pauses;
 pub mod process;
 mod queue;
 #[cfg(not(loom))]
@@ -72,6 +69,4 @@ mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;
 #[cfg(not(loom))]
-mod trials;
-pub mod two_buffers;
 pub mod ways_out;

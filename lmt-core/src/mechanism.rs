@@ -6,7 +6,6 @@
 //! there, to move bytes step by step. It knows nothing of packets, matching or
 //! the other mechanisms (nemesis-lmt, section 2; knem-jpdc, section 4.4).
 
-mod at_once;
 mod declared;
 
 use std::os::fd::OwnedFd;
@@ -20,7 +19,6 @@ use crate::checkup::{Finding, Host};
 use crate::identity::EndpointId;
 use crate::keys::{Key, Value};
 use crate::process::PeerProcess;
-pub use at_once::{Gathered, Lines, Meeting};
 pub use declared::{DeclaredCopy, Direction};
 
 /// Who of the two processes moves the bytes (knem-jpdc, section 4.4).
@@ -222,10 +220,6 @@ pub enum Fault {
         /// One sentence on what happened.
         sentence: String,
     },
-    /// Nothing is wrong, but this message had better go the next way: from
-    /// [`Lmt::prepare`] of its sender, where [`Plan::may_pass_on`] allows it.
-    #[error("the mechanism has passed the message on")]
-    Pass,
     /// The peer is dead.
     #[error("the peer has died")]
     PeerDead,
@@ -297,24 +291,12 @@ pub struct Plan {
     /// up ([`Fault::Demote`]): another one is next, and this one stands behind it
     /// again, should that one not work.
     pub may_give_up: bool,
-    /// Whether it may pass all of the message on ([`Fault::Pass`]) to the next mechanism
-    /// that is another, whatever models of its own come before that: it stands behind it
-    /// again.
-    pub may_pass_on: bool,
-    /// Whether this end's application has lately had no time to use its buffers between
-    /// messages: no line of what it sends was just written, and none of what comes is read
-    /// at once.
-    pub left_alone: bool,
-    /// Whether the mechanism is to decide nothing by what it times, for runs that can be
-    /// repeated (`adapt = "off"`).
-    pub repeatable: bool,
 }
 
 impl Plan {
     /// A plan of which nothing else is said.
     pub const fn new(role: Role, model: Model, interval: Interval) -> Self {
-        let (may_give_up, may_pass_on, left_alone, repeatable) = (false, false, false, false);
-        Self { role, model, interval, may_give_up, may_pass_on, left_alone, repeatable }
+        Self { role, model, interval, may_give_up: false }
     }
 }
 
@@ -383,9 +365,7 @@ impl std::fmt::Debug for Cookie {
 /// the Put model only the sender; the passive side prepares and finishes. In the
 /// Both model both start and step: the receiver, who counts, at once, the sender
 /// when the receiver's cookie has come; and each is asked to `leave` once it has
-/// said done or failed. A sender that [opens](Lmt::open) a message steps without a start,
-/// and a receiver that [meets](Lmt::meet) it without a prepare and a start. So it is in the
-/// Stream model, but there the sender starts at once too, with an empty cookie and the whole interval, of which a shorter
+/// said done or failed. So it is in the Stream model, but there the sender starts at once too, with an empty cookie and the whole interval, of which a shorter
 /// receive buffer may take a part only; it says done when the receiver has ended.
 ///
 /// From `prepare` until `finish` has returned, the memory of the buffer is the
@@ -493,11 +473,6 @@ pub trait Lmt: Send + 'static {
         max_bytes: u64,
     ) -> Result<Step, Fault>;
 
-    /// Whether [`Self::expose`] ever says yes.
-    fn exposes(&self) -> bool {
-        false
-    }
-
     /// In the Get model, describes all of `data` to its receiver as `prepare` does, where
     /// this end has nothing to keep for that and nothing to undo: then no transfer is made
     /// of the message unless its receiver cannot copy it. Returns whether `cookie` says it.
@@ -506,71 +481,18 @@ pub trait Lmt: Send + 'static {
         false
     }
 
-    /// In the Get model, or where this end [expects nobody](Self::expects_nobody) in the Both
-    /// model, copies the first `bytes` bytes of a message out of the sender's memory at once, as its cookie (untrusted) describes it: what `prepare`, `start`,
-    /// `step` and `finish` do, for a message that one call copies. Returns where it came from
-    /// if all of it is in `data`. If not, the message takes those four, which find out again
-    /// what is in the way, and say it. By default it does.
+    /// In the Get model, copies the first `bytes` bytes of a message out of the sender's memory at once, as
+    /// its cookie (untrusted) describes it: what `prepare`, `start`, `step` and `finish` do, for a
+    /// message that one call copies. Returns whether all of it is in `data`. If not, the message
+    /// takes those four, which find out again what is in the way, and say it. By default it does.
     fn get_at_once(
         &mut self,
         _peer: &mut Self::Peer,
         _remote: &Cookie,
         _data: &mut Buffer,
         _bytes: u64,
-    ) -> Option<Lines> {
-        None
-    }
-
-    /// Whether a message, as its cookie (untrusted) describes it, can be copied into `data` with
-    /// others by [`Self::get_several`], in less time than by a call of its own.
-    fn gets_several(&self, _remote: &Cookie, _data: &Buffer) -> bool {
+    ) -> bool {
         false
-    }
-
-    /// Copies several messages of one peer as [`Self::get_at_once`] copies one. Returns how many
-    /// are here, all before the first that is not: of that one and those behind it anything may
-    /// have been written into their buffers, and they are copied one by one. By default none is.
-    fn get_several(&mut self, _peer: &mut Self::Peer, _messages: &mut [Gathered]) -> usize {
-        0
-    }
-
-    /// In the Both model, whether this end expects no help of the sender with a message of so
-    /// many bytes: then it tries to [copy it at once](Self::get_at_once). Now and then it is to
-    /// expect some, or it would never learn that there is some again. By default it always does.
-    fn expects_nobody(&mut self, _peer: &mut Self::Peer, _bytes: u64) -> bool {
-        false
-    }
-
-    /// In the Both model, by a plan of [`Role::Sender`], describes all of `data` to a receiver
-    /// that may [meet](Self::meet) this end, and gets this end ready to help from then on: the
-    /// transfer is stepped without a start, and left and finished as any. Its receiver may not
-    /// meet this end but take the general way: then the transfer is started as if it had been
-    /// prepared. Nothing where that is not possible, which is the default, or where it had better be
-    /// [passed on](Fault::Pass), which `prepare` then says.
-    fn open(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _plan: &Plan,
-        _data: &Buffer,
-        _cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        None
-    }
-
-    /// In the Both model, begins to bring in all of a message that its sender has
-    /// [opened](Self::open), as its cookie (untrusted) describes it, with the sender's help if
-    /// it comes: what `prepare`, `start`, `step`, `leave` and `finish` do, in one call, if the
-    /// sender does not keep it waiting. If it has not begun, or has failed, nothing is
-    /// returned and nothing is under way, and the message is prepared and started in the
-    /// general way, which finds out what is in the way. So it is by default.
-    fn meet(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _plan: &Plan,
-        _remote: &Cookie,
-        _data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        None
     }
 
     /// In the Both and Stream models: this end has said done or failed, or is to wait

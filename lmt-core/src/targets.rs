@@ -4,8 +4,7 @@
 //! A store past the caches does not read the line that it overwrites, which is a third of
 //! what a copy to memory costs; but one to a line that is in a cache throws it out, and who
 //! reads it next fetches it from memory. So it is done where the target's lines are in no
-//! cache anyway, and nobody has time to read them before the next message
-//! ([`crate::mechanism::Plan::left_alone`]), or who does loses less by that than the copy
+//! cache anyway, and who reads them next loses less by that than the copy
 //! wins, as each mechanism has measured.
 //!
 //! Now and then a few of a target's lines are read to see how far away they are. Once they

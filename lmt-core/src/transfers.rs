@@ -4,14 +4,10 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
-mod at_hand;
 mod exposed;
 mod exposing;
-mod opening;
 mod readers;
 mod receivers;
-mod rivals;
-mod use_of_buffers;
 mod windows;
 
 use std::collections::VecDeque;
@@ -22,19 +18,16 @@ use crate::fault_in::FaultIn;
 use crate::identity::EndpointId;
 use crate::mechanism::{Cookie, Interval, Model, Role, SharedEnds, Step, Unavailable};
 use crate::mechanisms::{Handle, Mechanisms};
-use crate::pauses::Pauses;
 use crate::queue::Queue;
 use crate::rendezvous::{
     Action, Candidates, Cts, Demote, Done, Incoming, Machine, Packet, PeerKey, ProtocolError, ReceiveId,
     Received, Rts, SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
-use at_hand::AtHand;
 use exposed::{Exposed, ExposedSends};
-pub(crate) use exposing::Receipt;
 use readers::Readers;
 use receivers::SharedReceivers;
-use windows::{Among, Window};
+use windows::Window;
 
 /// One side of a transfer: the memory it uses, and who waits for it.
 struct Side {
@@ -50,11 +43,8 @@ struct Side {
     peer: PeerKey,
     /// Who may be reading its memory.
     reader: Option<PeerKey>,
-    /// Who copies, at the last attempt, and how much this end has copied in it.
+    /// Who copies, at the last attempt.
     model: Model,
-    copied_bytes: u64,
-    /// Where it is one of several to the peer that were under way when it was sent.
-    among: Option<Among>,
     /// Where it was announced without a transfer: its slot.
     exposed: Option<u64>,
 }
@@ -62,21 +52,8 @@ struct Side {
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
-        let (model, copied_bytes, among, held_start) = (Model::Get, 0, None, None);
-        Self {
-            buffer,
-            fault_in,
-            handle,
-            carrier,
-            held_start,
-            token,
-            peer,
-            reader,
-            model,
-            copied_bytes,
-            among,
-            exposed: None,
-        }
+        let (model, held_start) = (Model::Get, None);
+        Self { buffer, fault_in, handle, carrier, held_start, token, peer, reader, model, exposed: None }
     }
 }
 
@@ -89,8 +66,6 @@ pub enum Ended {
         token: u64,
         /// Whether the message arrived.
         result: Result<(), TransferError>,
-        /// How many bytes of it its receiver keeps for a receive to come.
-        kept_bytes: u64,
     },
     /// A receive.
     Receive {
@@ -110,14 +85,6 @@ pub struct Transfers {
     receives: Vec<Option<Side>>,
     /// Sends of which there is no transfer.
     exposed: ExposedSends,
-    /// Whether receivers may be met, and messages opened for that.
-    may_meet: bool,
-    /// A message whose receiver has met its sender, until it is [matched](Self::matched).
-    met: Option<(PeerKey, SendId, Handle)>,
-    /// Which of them were opened, and may be helped with.
-    opened: Queue<u64>,
-    /// How many turns of others there were since one of these had its own.
-    turns_since_opened: u32,
     ended: Queue<Ended>,
     /// Transfers with a [`Side::held_start`].
     held: Queue<TransferKey>,
@@ -135,12 +102,6 @@ pub struct Transfers {
     crowded: bool,
     /// How much was copied without a transfer.
     at_once_bytes: u64,
-    /// For each peer, whether it has what is sent to it at hand.
-    at_hand: Vec<AtHand>,
-    /// Whether the application leaves its buffers alone.
-    pauses: Pauses,
-    /// Whether no way is chosen by times.
-    repeatable: bool,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a
@@ -162,19 +123,14 @@ struct Over {
     peer: PeerKey,
     carrier: Option<Handle>,
     bytes: u64,
-    model: Model,
-    copied_bytes: u64,
-    among: Option<Among>,
     exposed: Option<u64>,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, model, copied_bytes, among, exposed, .. } =
-        *slot.as_ref()?;
-    let over =
-        Over { token, peer, carrier, bytes: buffer.total_bytes(), model, copied_bytes, among, exposed };
+    let Side { token, peer, carrier, ref buffer, exposed, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), exposed };
     *slot = None;
     Some(over)
 }
@@ -217,12 +173,6 @@ impl Transfers {
         }
     }
 
-    /// Lets receivers [meet](crate::mechanism::Lmt::meet) their senders, and senders be met: for
-    /// who steps transfers whenever it waits, and lets them [rest](Self::rest) before a sleep.
-    pub(crate) const fn set_may_meet(&mut self) {
-        self.may_meet = true;
-    }
-
     /// Whether processes outnumber the CPUs: who would help to copy has others to
     /// make way for.
     pub(crate) const fn set_crowded(&mut self, crowded: bool) {
@@ -237,52 +187,30 @@ impl Transfers {
     /// Begins to send; the RTS is to be sent when this returns.
     pub fn send(&mut self, peer: PeerKey, buffer: Buffer, candidates: &Candidates, token: u64) -> SendId {
         let bytes = buffer.total_bytes();
-        let (crowded, repeatable) = (self.crowded, self.repeatable);
+        let crowded = self.crowded;
         let window = self.window(peer);
-        let among = window.among(bytes);
-        let is_several = among.is_some() || crowded;
-        let several = is_several.then(|| window.ways(bytes, candidates, crowded, repeatable));
-        window.begin(bytes);
-        let candidates = several.as_ref().unwrap_or(candidates);
+        let others = window.ways(candidates, crowded);
+        window.in_flight += 1;
+        let candidates = others.as_ref().unwrap_or(candidates);
         let mut cookie = Cookie::empty();
         if let Some(choice) = self.expose(peer, &buffer, candidates, &mut cookie) {
             let candidates = *candidates;
-            let send = Exposed::new(buffer, candidates, token, peer, among);
+            let send = Exposed::new(buffer, candidates, token, peer);
             return self.announce_exposed(send, choice, &cookie);
         }
-        if let Some((choice, opened)) = self.open(peer, &buffer, candidates, &mut cookie) {
-            let candidates = *candidates;
-            let send =
-                Exposed { opened: Some(opened), ..Exposed::new(buffer, candidates, token, peer, among) };
-            return self.announce_opened(send, choice, &cookie);
-        }
         let id = self.machine.send(peer, bytes, candidates);
-        let side = Side { among, ..Side::new(buffer, token, peer) };
-        place(&mut self.sends, index_of(id.0), side);
+        place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
         id
     }
 
     /// A receive was found for an RTS: the message goes into `buffer`.
     pub fn matched(&mut self, peer: PeerKey, rts: &Rts, buffer: Buffer, token: u64) {
-        let handle = match self.met.take() {
-            Some((of, send_id, handle)) if (of, send_id) == (peer, rts.send_id) => Some(handle),
-            // Never, since it is matched at once.
-            Some((_, _, handle)) => {
-                self.mechanisms.finish(handle);
-                None
-            }
-            None => None,
-        };
-        let id = match handle {
-            Some(_) => self.machine.met(peer, rts),
-            None => self.machine.matched(peer, rts, buffer.total_bytes()),
-        };
+        let id = self.machine.matched(peer, rts, buffer.total_bytes());
         if is_shared(&buffer) {
             self.machine.comes_into_shared(id);
         }
-        let (carrier, model) = (handle, rts.model);
-        let side = Side { handle, carrier, model, ..Side::new(buffer, token, peer) };
+        let side = Side { model: rts.model, ..Side::new(buffer, token, peer) };
         place(&mut self.receives, index_of(id.0), side);
         self.pump();
     }
@@ -329,9 +257,6 @@ impl Transfers {
         self.pump();
         self.machine.drop_packets_to(peer);
         self.receivers.forget(peer);
-        if let Some(window) = self.windows.get_mut(peer as usize) {
-            window.forget();
-        }
         self.mechanisms.forget(peer);
     }
 
@@ -342,10 +267,6 @@ impl Transfers {
     /// Of many active transfers most may wait for one of them (a pipe carries
     /// one message at a time), so those that stand still are passed over.
     pub fn step(&mut self, quota_bytes: u64) -> bool {
-        let is_alone = self.machine.active() == 0;
-        if self.is_turn_of_opened() && self.help(if is_alone { quota_bytes } else { 0 }) {
-            return true;
-        }
         let active = self.machine.active();
         for _ in 0..active.min(Self::MOST_PASSED_OVER) {
             if self.step_next(quota_bytes) {
@@ -358,8 +279,7 @@ impl Transfers {
             return true;
         }
         self.stood_still = 0;
-        // Who waits for others helps meanwhile.
-        active > 0 && !self.opened.is_empty() && self.help(quota_bytes)
+        false
     }
 
     /// So many are passed over in one call, which is to stay short.
@@ -369,11 +289,10 @@ impl Transfers {
     fn step_next(&mut self, quota_bytes: u64) -> bool {
         let Some((key, max_bytes)) = self.machine.next_step(quota_bytes) else { return false };
         let (side, mechanisms) = self.side(key);
-        let Some(Side { buffer, handle: Some(handle), copied_bytes, .. }) = side else { return false };
+        let Some(Side { buffer, handle: Some(handle), .. }) = side else { return false };
         let stands_still = match mechanisms.step(*handle, buffer, max_bytes) {
             // Number by number: moved as one, they would wait for the copy's last stores.
             Ok(Step { bytes, done }) => {
-                *copied_bytes = copied_bytes.saturating_add(bytes);
                 self.machine.moved(key, bytes, done);
                 bytes == 0 && !done
             }
@@ -390,7 +309,6 @@ impl Transfers {
     /// one was found to have ended.
     pub fn rest(&mut self) -> bool {
         let ended = self.ended.len();
-        self.leave_opened();
         self.machine.rest();
         self.pump();
         self.ended.len() > ended
@@ -432,14 +350,14 @@ impl Transfers {
     /// How many transfers can move bytes from this side, if their turn comes.
     #[inline]
     pub fn active(&self) -> usize {
-        self.machine.active() + self.opened.len()
+        self.machine.active()
     }
 
     /// Whether any transfer can move bytes from this side now, or as soon as the packets
     /// have been taken.
     #[inline]
     pub fn is_active(&self) -> bool {
-        self.machine.active() > 0 || !self.held.is_empty() || !self.opened.is_empty()
+        self.machine.active() > 0 || !self.held.is_empty()
     }
 
     /// How many peers other than this one may be reading this process's memory:
@@ -456,15 +374,7 @@ impl Transfers {
     /// How many sends to this peer are under way: announced, and not done.
     #[inline]
     pub fn sends_to(&self, peer: PeerKey) -> u32 {
-        self.windows.get(peer as usize).map_or(0, |window| window.in_flight.messages())
-    }
-
-    /// Whether no send to this peer is under way, and the next one is not likely to be followed by
-    /// others before it is done.
-    #[inline]
-    pub fn is_alone(&self, peer: PeerKey) -> bool {
-        let window = self.windows.get(peer as usize);
-        window.is_none_or(|window| window.in_flight.messages() == 0 && !window.is_likely_of_several())
+        self.windows.get(peer as usize).map_or(0, |window| window.in_flight)
     }
 
     /// How much has come from a peer, in bytes of announced messages.
@@ -472,10 +382,16 @@ impl Transfers {
         self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)
     }
 
+    /// A send to this peer is not under way any more.
+    fn has_ended(&mut self, peer: PeerKey) {
+        let window = self.window(peer);
+        window.in_flight = window.in_flight.saturating_sub(1);
+    }
+
     fn window(&mut self, peer: PeerKey) -> &mut Window {
         let index = peer as usize;
         if self.windows.len() <= index {
-            self.windows.resize_with(index + 1, Window::new);
+            self.windows.resize_with(index + 1, Window::default);
         }
         &mut self.windows[index]
     }
@@ -561,10 +477,9 @@ impl Transfers {
         while let Some(action) = self.machine.pop_action() {
             match action {
                 Action::Prepare { key, peer, mechanism, plan } => {
-                    let plan = self.told(plan);
                     let (side, mechanisms) = self.side(key);
                     let Some(side) = side else { continue };
-                    (side.model, side.copied_bytes) = (plan.model, 0);
+                    side.model = plan.model;
                     let mut cookie = Cookie::empty();
                     let outcome = mechanisms.prepare(mechanism, peer, &plan, &side.buffer, &mut cookie);
                     let is_written = plan.role == Role::Receiver && plan.model == Model::Put;
@@ -615,18 +530,13 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(over) = over(&mut self.sends, id.0) {
-                        let Over { token, peer, carrier, bytes, model, copied_bytes, among, exposed } = over;
+                        let Over { token, peer, carrier, bytes, exposed } = over;
                         if let Some(slot) = exposed {
                             self.exposed.discard(slot);
                         }
-                        let window = self.window(peer);
-                        window.end(bytes);
-                        if let (Ok(()), Some(among)) = (&result, among) {
-                            window.learn(among, bytes, model, copied_bytes);
-                        }
+                        self.has_ended(peer);
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
-                        self.pauses.end(bytes);
-                        self.ended.push_back(Ended::Send { token, result, kept_bytes: 0 });
+                        self.ended.push_back(Ended::Send { token, result });
                     }
                 }
                 Action::CompleteReceive { id, result } => self.complete_receive(id, result),
@@ -644,7 +554,6 @@ impl Transfers {
             let window = self.window(peer);
             window.received_bytes = window.received_bytes.wrapping_add(arrived.unwrap_or(0));
             self.count(carrier, Role::Receiver, arrived);
-            self.pauses.end(arrived.unwrap_or(0));
             self.ended.push_back(Ended::Receive { token, result });
         }
     }

@@ -88,8 +88,7 @@ impl Receives {
         // SAFETY: the mechanism of this test touches no buffer.
         let buffer = unsafe { Buffer::new(&[Segment::of_mut(&mut self.memory)], Access::Write) }.unwrap();
         let (mechanism, cookie) = (MechanismTag::of(NAME), Cookie::empty());
-        let rts =
-            Rts { send_id: SendId(token), total_bytes, attempt: 0, mechanism, model, short: false, cookie };
+        let rts = Rts { send_id: SendId(token), total_bytes, attempt: 0, mechanism, model, cookie };
         self.transfers.matched(peer, &rts, buffer, token);
     }
 

@@ -3,21 +3,18 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::claims::{Claims, Help};
-use lmt_core::crossing::begin_part;
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval, Role, Step};
 
 use crate::cookie::{Described, Offered, describe_claims, parse_claims};
 use crate::mechanism::short_buffer;
 use crate::peer::{Claimed, Far, Found, MappedPeer, MappedTransfer};
-use crate::speed::time_of_copy;
-use crate::sys::Way;
 
 /// The claims on messages that come in.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     /// On those with which the sender can help.
-    pub helped: Claims,
+    helped: Claims,
     /// On those with which it cannot: no peer has these.
     alone: Claims,
 }
@@ -33,15 +30,13 @@ impl Incoming {
         peer: &mut MappedPeer,
         interval: Interval,
         data: &Buffer,
-        goes_past: bool,
     ) -> (Cookie, Option<Offered>, Claimed) {
         let is_shared = lmt_core::shared_buffer::is_shared(data);
         if is_shared {
             self.helped.introduce(&mut peer.claims);
         }
         let reception = self.of(is_shared).receive(&mut peer.claims, interval);
-        let (cookie, offered) =
-            describe_claims(reception.name(), data, interval, &peer.process().clone(), goes_past);
+        let (cookie, offered) = describe_claims(reception.name(), data, interval, &peer.process().clone());
         (cookie, offered, Claimed::In(reception, is_shared))
     }
 
@@ -53,7 +48,6 @@ impl Incoming {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let mut step = Step { bytes: 0, done: false };
-        let goes_past = transfer.goes_past;
         match &mut transfer.claimed {
             Some(Claimed::In(reception, is_helped)) => {
                 let claims = self.of(*is_helped);
@@ -61,7 +55,7 @@ impl Incoming {
                 if let Far::Found(found) = &mut transfer.far
                     && let Some(part) = claims.next_part(reception, max_bytes)?
                 {
-                    copy(found, Way { role: Role::Receiver, goes_past }, data, part)?;
+                    copy(found, Role::Receiver, data, part)?;
                     reception.copied(part.bytes());
                     step.bytes = part.bytes();
                 }
@@ -75,27 +69,15 @@ impl Incoming {
                 let part = help.next_part(&peer.claims, if is_found { max_bytes } else { 0 });
                 match (&mut transfer.far, part) {
                     (Far::Found(found), Some(part)) => {
-                        let far_pieces = found.pieces.as_slice().len();
-                        // Past the caches a copy takes its time wherever the lines are.
-                        transfer.is_timed &= !goes_past;
-                        let begin = begin_part(&mut transfer.is_timed, part, data, far_pieces);
-                        copy(found, Way { role: Role::Sender, goes_past }, data, part)?;
-                        let took = begin.map(|begin| begin.elapsed());
-                        // First of all: the receiver waits for it.
+                        copy(found, Role::Sender, data, part)?;
                         help.copied(&peer.claims, part.bytes());
-                        if let Some(took) = took {
-                            let in_caches = time_of_copy(part.bytes());
-                            // Of buffers that are left alone `prepare` has nothing timed.
-                            let left_alone = false;
-                            peer.crossing.note(data.total_bytes(), left_alone, took, in_caches);
-                        }
                         step.bytes = part.bytes();
                     }
                     (Far::Unknown, _) => step.done = true,
                     _ => step.done = help.is_over(),
                 }
             }
-            Some(Claimed::Opened(_) | Claimed::Joined(_)) | None => {}
+            None => {}
         }
         Ok(step)
     }
@@ -105,11 +87,9 @@ impl Incoming {
             None => false,
             Some(Claimed::In(reception, is_helped)) => {
                 let is_helped = *is_helped;
-                self.of(is_helped).end(&mut peer.claims, reception)
+                self.of(is_helped).end(reception)
             }
             Some(Claimed::Out(help)) => help.leave(&peer.claims),
-            Some(Claimed::Opened(opened)) => self.helped.leave(opened),
-            Some(Claimed::Joined(joined)) => joined.sender_knows(),
         }
     }
 
@@ -119,8 +99,6 @@ impl Incoming {
             Claimed::In(reception, is_helped) => self.of(is_helped).finish(&peer.claims, reception),
             // What it did not learn there a packet has told.
             Claimed::Out(mut help) => drop(help.leave(&peer.claims)),
-            Claimed::Opened(opened) => self.helped.shut(opened),
-            Claimed::Joined(joined) => joined.finish(&peer.claims),
         }
     }
 
@@ -138,10 +116,10 @@ impl Incoming {
 }
 
 /// Copies one part.
-pub(crate) fn copy(found: &mut Found, way: Way, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
+fn copy(found: &mut Found, role: Role, data: &mut Buffer, part: Interval) -> Result<(), Fault> {
     let mut local_at = Cursor::at(data.segments(), part.start);
     let mut remote_at = Cursor::at(found.pieces.as_slice(), part.start - found.start);
     let pieces = found.pieces.as_slice();
-    let bytes = found.mapping.copy(way, data, &mut local_at, pieces, &mut remote_at, part.bytes());
+    let bytes = found.mapping.copy(role, data, &mut local_at, pieces, &mut remote_at, part.bytes());
     if bytes < part.bytes() { Err(short_buffer()) } else { Ok(()) }
 }

@@ -16,7 +16,7 @@ const fn name(peer: u64, arena: u32) -> Name {
 }
 
 fn bound(kept_bytes: u64, kept_arenas: u64) -> Config {
-    Config { kept_bytes, kept_arenas, ..Config::default() }
+    Config { kept_bytes, kept_arenas }
 }
 
 #[test]

@@ -9,13 +9,11 @@ pub struct Config {
     pub kept_bytes: u64,
     /// Their number.
     pub kept_arenas: u64,
-    /// Whether messages are passed on whose lines cross between the caches.
-    pub pass_on: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { kept_bytes: 64 << 30, kept_arenas: 1024, pass_on: true }
+        Self { kept_bytes: 64 << 30, kept_arenas: 1024 }
     }
 }
 
@@ -35,13 +33,6 @@ pub const KEYS: &[Key] = &[
         meaning: "pieces of peers' shared memory that stay mapped by one endpoint beyond what messages under way use; the least recently used go first",
         reason: "sixteen of each of 64 peers, and far from vm.max_map_count, which is 65530",
     },
-    Key {
-        name: "pass_on",
-        kind: Kind::Flag,
-        variable: None,
-        meaning: "whether senders pass messages of above 32 KiB and up to 256 KiB on to the next way while these take lines that the other core has changed, as they see by the time of their own copies",
-        reason: "up to there two copies are faster between buffers that both processes use; set it to false where every run is to take the same ways",
-    },
 ];
 
 impl Config {
@@ -49,7 +40,6 @@ impl Config {
         match key {
             "kept_bytes" => Some(Value::Number(self.kept_bytes)),
             "kept_arenas" => Some(Value::Number(self.kept_arenas)),
-            "pass_on" => Some(Value::Flag(self.pass_on)),
             _ => None,
         }
     }
@@ -58,7 +48,6 @@ impl Config {
         match (key, value) {
             ("kept_bytes", Value::Number(bytes)) => self.kept_bytes = *bytes,
             ("kept_arenas", Value::Number(number)) => self.kept_arenas = *number,
-            ("pass_on", Value::Flag(flag)) => self.pass_on = *flag,
             _ => return Err(format!("mapped has no key `{key}` that could be {value}")),
         }
         Ok(())

@@ -7,8 +7,6 @@ use lmt_core::shared_buffer::{Arena, Offer, OfferError, Part, SharedBuffer, allo
 use std::sync::Arc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::compact;
-
 /// Pieces that fit into a cookie; longer lists stand in a buffer of their own.
 pub(crate) const INLINE_PARTS: usize = 2;
 /// The longest list: 16 MiB.
@@ -19,7 +17,7 @@ pub(crate) type WirePart = [u64; 2];
 
 const PART_BYTES: usize = size_of::<WirePart>();
 
-/// What a cookie begins with, unless it is [compact].
+/// What a cookie begins with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Head {
@@ -27,19 +25,16 @@ pub(crate) struct Head {
     /// The lease's line there, and which lease of that line.
     pub line: u32,
     pub generation: u32,
-    /// How many pieces there are; beside it [`PAST`].
+    /// How many pieces there are.
     pub count: u32,
     /// The offset in the message at which they begin.
     pub start: u64,
     /// The arena in which the list of pieces stands, if it is not 0; then the
     /// one piece that follows says where.
     pub list_arena: u32,
-    /// The line that the sender has opened for its receiver to join, if it is not 0.
-    pub opened: u32,
+    /// 0: with it the length is a multiple of 8.
+    pub unused: u32,
 }
-
-/// In a head's `count`, of a receiver's memory: a sender is to copy into it past the caches.
-const PAST: u32 = 1 << 31;
 
 const _: () = assert!(size_of::<Head>() + INLINE_PARTS * PART_BYTES == Cookie::MAX_BYTES);
 
@@ -107,24 +102,18 @@ fn offer(
         count: pieces.count as u32,
         start: interval.start,
         list_arena: 0,
-        opened: 0,
+        unused: 0,
     };
     Ok((offer, head, pieces))
 }
 
-/// Offers the part `interval` of `data` to a process, with what describes it, and whether
-/// that is to copy past the caches.
+/// Offers the part `interval` of `data` to a process, with what describes it.
 pub(crate) fn describe(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
-    goes_past: bool,
 ) -> Result<(Cookie, Offered), Fault> {
     let (mut offer, mut head, mut pieces) = offer(data, interval, process)?;
-    head.count |= past(goes_past);
-    if let Some(cookie) = compact::write(&head, pieces.inline[0]) {
-        return Ok((cookie, Offered { offer, list: None }));
-    }
     let (mut list, mut used) = (None, pieces.count);
     if !pieces.long.is_empty() {
         let raw = pieces.long.as_bytes();
@@ -138,32 +127,6 @@ pub(crate) fn describe(
     Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
 }
 
-/// Contiguous memory, offered to a process that may join a line that is still to be opened.
-pub(crate) struct Joinable {
-    pub offered: Offered,
-    head: Head,
-    part: WirePart,
-}
-
-impl Joinable {
-    /// Offers all of `data`, if that is contiguous.
-    pub fn offer(data: &Buffer, process: &Arc<PeerProcess>) -> Option<Self> {
-        if !data.is_contiguous() {
-            return None;
-        }
-        let (offer, head, pieces) =
-            offer(data, Interval { start: 0, end: data.total_bytes() }, process).ok()?;
-        Some(Self { offered: Offered { offer, list: None }, head, part: pieces.inline[0] })
-    }
-
-    /// What describes it, with the line that was opened.
-    pub fn cookie(&self, opened: u32) -> Cookie {
-        let head = Head { opened, ..self.head };
-        compact::write(&head, self.part)
-            .unwrap_or_else(|| joined([head.as_bytes(), self.part.as_bytes(), &[]]))
-    }
-}
-
 /// A receiver's cookie in the Both model: the name of the claims on the message,
 /// and what describes its memory, where that can be mapped and is of no more pieces than
 /// fit: a list would be read by a sender after the message has ended.
@@ -172,24 +135,18 @@ pub(crate) fn describe_claims(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
-    goes_past: bool,
 ) -> (Cookie, Option<Offered>) {
     let name = name.to_ne_bytes();
     let is_short = data.pieces(interval.start..interval.end).take(INLINE_PARTS + 1).count() <= INLINE_PARTS;
     let offered = if is_short { offer(data, interval, process).ok() } else { None };
     match offered {
-        Some((offer, mut head, pieces)) => {
-            head.count |= past(goes_past);
+        Some((offer, head, pieces)) => {
             let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
             let cookie = joined([&name, head, pieces.inline[..pieces.count].as_bytes()]);
             (cookie, Some(Offered { offer, list: None }))
         }
         None => (joined([&name, &[], &[]]), None),
     }
-}
-
-const fn past(goes_past: bool) -> u32 {
-    if goes_past { PAST } else { 0 }
 }
 
 /// A cookie of these parts, no longer than one may be: see the assertions.
@@ -222,23 +179,15 @@ pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> 
 pub(crate) struct Described {
     pub head: Head,
     pub inline: [WirePart; INLINE_PARTS],
-    /// Whether what is copied there goes past the caches.
-    pub goes_past: bool,
 }
 
-/// Reads a cookie, which is untrusted, for a transfer of `interval`; `None` when it cannot be
-/// one.
-pub(crate) fn parse(cookie: &Cookie, interval: Interval) -> Option<Described> {
-    if let Some((head, offset)) = compact::read(cookie) {
-        return Some(Described { head, inline: [[offset, interval.end], [0; 2]], goes_past: false });
-    }
+/// Reads a cookie, which is untrusted; `None` when it cannot be one.
+pub(crate) fn parse(cookie: &Cookie) -> Option<Described> {
     let (head, rest) = Head::read_from_prefix(cookie.as_bytes()).ok()?;
     parse_parts(head, rest)
 }
 
-fn parse_parts(mut head: Head, rest: &[u8]) -> Option<Described> {
-    let goes_past = head.count & PAST != 0;
-    head.count &= !PAST;
+fn parse_parts(head: Head, rest: &[u8]) -> Option<Described> {
     let mut inline = [[0u64; 2]; INLINE_PARTS];
     let used = match head.list_arena {
         0 => head.count as usize,
@@ -252,7 +201,7 @@ fn parse_parts(mut head: Head, rest: &[u8]) -> Option<Described> {
     if head.list_arena != 0 && inline[0][1] != u64::from(head.count) * PART_BYTES as u64 {
         return None;
     }
-    Some(Described { head, inline, goes_past })
+    Some(Described { head, inline })
 }
 
 /// Whether pieces that begin at message offset `start` hold all of `interval`

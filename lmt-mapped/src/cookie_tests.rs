@@ -2,13 +2,7 @@ use lmt_core::shared_buffer::HEAD_BYTES;
 
 use super::*;
 
-const WHOLE: Interval = Interval { start: 0, end: 100 };
-const HEAD: Head = Head { arena: 7, line: 3, generation: 9, count: 1, start: 0, list_arena: 0, opened: 0 };
-
-/// For a transfer of a whole message.
-fn parse(cookie: &Cookie) -> Option<Described> {
-    super::parse(cookie, WHOLE)
-}
+const HEAD: Head = Head { arena: 7, line: 3, generation: 9, count: 1, start: 0, list_arena: 0, unused: 0 };
 
 fn cookie(head: Head, parts: &[WirePart]) -> Cookie {
     Cookie::new(&[head.as_bytes(), parts.as_bytes()].concat()).unwrap()
@@ -25,12 +19,6 @@ fn what_is_written_is_read() {
     }
     let listed = Head { count: 100, list_arena: 8, ..HEAD };
     assert!(parse(&cookie(listed, &[[65536, 1600]])).is_some());
-    // Beside the count stands where the copies go.
-    for goes_past in [false, true] {
-        let head = Head { count: HEAD.count | past(goes_past), ..HEAD };
-        let described = parse(&cookie(head, &parts[..1])).unwrap();
-        assert_eq!((described.head, described.goes_past), (HEAD, goes_past));
-    }
 }
 
 #[test]
@@ -82,14 +70,4 @@ fn claims_stand_before_up_to_as_many_pieces_as_a_cookie_holds() {
     let alone = joined([&name.to_ne_bytes(), &[], &[]]);
     assert!(matches!(parse_claims(&alone), Some((read, None)) if read == name));
     assert!(parse_claims(&Cookie::new(&[1; 7]).unwrap()).is_none());
-}
-
-#[test]
-fn a_compact_one_tells_of_as_much_as_is_to_come() {
-    let opened = Head { opened: 1 << 31 | 77, ..HEAD };
-    let cookie = compact::write(&opened, [65536, 100]).expect("it fits");
-    let described = super::parse(&cookie, Interval { start: 30, end: 90 }).expect("it is one");
-    assert_eq!((described.head, described.inline[0], described.goes_past), (opened, [65536, 90], false));
-    assert!(covers(0, &described.inline[..1], Interval { start: 30, end: 90 }, 65536 + 90));
-    assert!(!covers(0, &described.inline[..1], Interval { start: 30, end: 90 }, 65536 + 89));
 }

@@ -12,14 +12,11 @@
 
 mod both;
 mod cache;
-mod compact;
 mod config;
 mod cookie;
 mod mechanism;
-mod meeting;
 mod news;
 mod peer;
-mod speed;
 mod sys;
 
 pub use config::{Config, KEYS};

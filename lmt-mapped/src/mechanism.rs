@@ -6,8 +6,7 @@ use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
 use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Meeting, Model, PeerFacts, Plan, Reach, Role, Step,
-    Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Reach, Role, Step, Unavailable,
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
@@ -16,20 +15,19 @@ use crate::both::Incoming;
 use crate::cache::{Cache, Name};
 use crate::config::{Config, KEYS};
 use crate::cookie::{Described, Offered, WirePart, covers, demote_words, describe, garbage, parse};
-use crate::meeting::step_joined;
 use crate::news::News;
 use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
-use crate::sys::{Mapping, Piece, Way};
+use crate::sys::{Mapping, Piece};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     config: Config,
-    pub(crate) cache: Cache<Mapping>,
-    pub(crate) incoming: Incoming,
+    cache: Cache<Mapping>,
+    incoming: Incoming,
     last_peer: u64,
     lookers: Looker,
 }
@@ -99,19 +97,8 @@ impl Lmt for Mapped {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
-        let is_timed = peer.crossing.prepare(plan, self.config.pass_on, data.total_bytes())?;
-        let is_coming = plan.role == Role::Receiver;
-        let is_cold = || data.is_cold(plan.interval.start..plan.interval.end);
-        let goes_past = is_coming && peer.begins(plan, is_cold);
-        let prepared = self.prepare_copy(peer, plan, data, goes_past);
-        let coming_bytes = is_coming.then_some(plan.interval.bytes());
-        if let (Some(bytes), Err(_)) = (coming_bytes, &prepared) {
-            peer.is_over(bytes, false);
-        }
-        let (cookie, offered, claimed) = prepared?;
-        let fresh = MappedTransfer::new(*plan);
-        let transfer =
-            MappedTransfer { claimed, is_timed, goes_past, coming_bytes, _offered: offered, ..fresh };
+        let (cookie, offered, claimed) = self.prepare_copy(peer, plan, data)?;
+        let transfer = MappedTransfer { claimed, _offered: offered, ..MappedTransfer::new(*plan) };
         Ok((transfer, cookie))
     }
 
@@ -127,19 +114,12 @@ impl Lmt for Mapped {
         let described = match (transfer.plan.model, transfer.plan.role) {
             (Model::Both, Role::Sender) => {
                 let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;
-                // A line that this end has opened is not joined any more.
-                if let Some(before) = transfer.claimed.replace(claimed) {
-                    self.incoming.finish(peer, before);
-                    transfer.far = Far::Unknown;
-                }
+                transfer.claimed = Some(claimed);
                 described
             }
-            _ => Some(parse(remote, interval).ok_or_else(garbage)?),
+            _ => Some(parse(remote).ok_or_else(garbage)?),
         };
         if let Some(described) = described {
-            if transfer.plan.role == Role::Sender {
-                transfer.goes_past = described.goes_past;
-            }
             transfer.far = Far::Looking { described, _looker: Looker::clone(&self.lookers) };
             self.look_or_leave(peer, transfer)?;
         }
@@ -153,33 +133,7 @@ impl Lmt for Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        let step = self.copy_on(peer, transfer, data, max_bytes);
-        if step.as_ref().is_ok_and(|step| step.done)
-            && let Some(bytes) = transfer.coming_bytes.take()
-        {
-            peer.is_over(bytes, true);
-        }
-        step
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut MappedPeer,
-        _plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<MappedTransfer> {
-        self.open_line(peer, data, cookie)
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut MappedPeer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<MappedTransfer>> {
-        self.join_line(peer, plan, remote, data)
+        self.copy_on(peer, transfer, data, max_bytes)
     }
 
     fn leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> bool {
@@ -189,7 +143,6 @@ impl Lmt for Mapped {
     fn copied_by_peer(&self, transfer: &MappedTransfer) -> u64 {
         match &transfer.claimed {
             Some(Claimed::In(reception, _)) => reception.copied_by_sender(),
-            Some(Claimed::Joined(joined)) => joined.copied_by_sender(),
             _ => 0,
         }
     }
@@ -197,9 +150,6 @@ impl Lmt for Mapped {
     fn finish(&mut self, peer: &mut MappedPeer, mut transfer: MappedTransfer) {
         if let Some(claimed) = transfer.claimed.take() {
             self.incoming.finish(peer, claimed);
-        }
-        if let Some(bytes) = transfer.coming_bytes {
-            peer.is_over(bytes, false);
         }
         drop(transfer);
         if self.cache.is_beyond(&self.config) {
@@ -239,17 +189,16 @@ impl Mapped {
         peer: &mut MappedPeer,
         plan: &Plan,
         data: &Buffer,
-        goes_past: bool,
     ) -> Result<(Cookie, Option<Offered>, Option<Claimed>), Fault> {
         let (cookie, offered, claimed) = match (plan.model, plan.role) {
             // Who copies alone says nothing of its own memory.
             (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
             (Model::Both, Role::Receiver) => {
-                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data, goes_past);
+                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data);
                 (cookie, offered, Some(claimed))
             }
             _ => {
-                let (cookie, offered) = describe(data, plan.interval, peer.process(), goes_past)?;
+                let (cookie, offered) = describe(data, plan.interval, peer.process())?;
                 (cookie, Some(offered), None)
             }
         };
@@ -276,19 +225,13 @@ impl Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.claimed, Some(Claimed::Opened(_))) {
-            return self.step_opened(peer, transfer, data, max_bytes);
-        }
-        if matches!(transfer.claimed, Some(Claimed::Joined(_))) {
-            return step_joined(peer, transfer, data);
-        }
         if matches!(transfer.far, Far::Looking { .. }) {
             self.look_or_leave(peer, transfer)?;
         }
         if transfer.plan.model == Model::Both {
             return self.incoming.step(peer, transfer, data, max_bytes);
         }
-        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, goes_past, .. } = transfer;
+        let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, .. } = transfer;
         let Far::Found(found) = far else {
             return Ok(Step { bytes: 0, done: false });
         };
@@ -297,8 +240,7 @@ impl Mapped {
         }
         let max_bytes = max_bytes.min(*left_bytes);
         let Found { mapping, pieces, local_at, remote_at, .. } = found;
-        let way = Way { role: *role, goes_past: *goes_past };
-        let bytes = mapping.copy(way, data, local_at, pieces.as_slice(), remote_at, max_bytes);
+        let bytes = mapping.copy(*role, data, local_at, pieces.as_slice(), remote_at, max_bytes);
         if bytes < max_bytes {
             return Err(short_buffer());
         }
@@ -336,7 +278,7 @@ impl Mapped {
     }
 
     /// The mapping of a peer's arena. If it is not there, it is asked for.
-    pub(crate) fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
+    fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
         if let Some(mapping) = self.cache.find(Name { peer: peer.number, arena: id }) {
             return Ok(Some(mapping));
         }
@@ -412,7 +354,3 @@ pub(crate) fn short_buffer() -> Fault {
         "the buffer here is shorter than the transfer, or lent for the wrong access; give the one that prepare saw",
     )
 }
-
-#[cfg(test)]
-#[path = "mechanism_tests.rs"]
-mod tests;

@@ -3,35 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lmt_core::claims::{Help, Joined, Opened, PeerClaims, Reception};
-use lmt_core::crossing::{Crossing, Limits, Slow};
+use lmt_core::claims::{Help, PeerClaims, Reception};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer;
-use lmt_core::targets::Targets;
-use lmt_core::ways_out::{Rule, WaysOut};
 
 use crate::cookie::{Described, Offered};
 use crate::news::News;
 use crate::sys::{Mapping, Piece};
-
-/// Up to there the next way is faster where lines cross (docs/mechanisms/mapped.md). The
-/// time in the caches was 0.90 and more of what a part took where nobody used the buffers
-/// (nineteen in twenty), 0.05 out of the caches. Where both did it was at most 0.49 where lines
-/// cross slowly, and 0.55 to 0.75 where they cross quickly, and one copy is no slower.
-const CROSSING: Limits = Limits {
-    in_use: Slow { above_bytes: 32 << 10, most_bytes: 256 << 10, parts: 0.16..0.5, beyond: 1.0 },
-    long_in_use: None,
-    left_alone: None,
-};
-
-/// From here on what goes through the caches is tried past them: what is shorter stays in a
-/// core's own.
-pub(crate) const TRIED_FROM_BYTES: u64 = 1 << 20;
-/// What is twice as long and longer is sure to be right past the caches, and tried through them
-/// later.
-const STREAMING_BYTES: u64 = 8 << 20;
 
 /// A peer that could not map an arena is asked again after so many messages.
 const REFUSED_FOR: u32 = 4096;
@@ -42,11 +22,6 @@ pub struct MappedPeer {
     /// Names it in the cache of mappings.
     pub(crate) number: u64,
     pub(crate) claims: PeerClaims,
-    pub(crate) crossing: Crossing,
-    /// Which of the messages that come are to be copied past the caches.
-    targets: Targets,
-    /// Whether that is faster.
-    ways_out: WaysOut,
     news: VecDeque<News>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
@@ -67,9 +42,6 @@ impl MappedPeer {
         Self {
             number,
             claims: PeerClaims::new(process),
-            crossing: Crossing::new(CROSSING),
-            targets: Targets::default(),
-            ways_out: WaysOut::new(STREAMING_BYTES),
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -77,33 +49,6 @@ impl MappedPeer {
             wanted: Vec::new(),
             failed: Vec::new(),
         }
-    }
-
-    /// A message begins to come, of which [`Self::is_over`] says that it is over; whether it goes
-    /// past the caches. Its receiver decides that, for both ends: only it knows whether its
-    /// application has time to read what comes. `is_cold` tells whether its target is in none.
-    /// What its sender alone copies (Put) does not end here, and is not timed.
-    pub(crate) fn begins(&mut self, plan: &Plan, is_cold: impl FnMut() -> Option<bool>) -> bool {
-        let bytes = plan.interval.bytes();
-        let rule = if self.targets.go_past(bytes, plan.left_alone, is_cold) {
-            Rule::Past
-        } else if plan.left_alone && bytes >= TRIED_FROM_BYTES {
-            Rule::Through
-        } else {
-            Rule::Always { past: false }
-        };
-        self.ways_out.begin(bytes, rule)
-    }
-
-    /// So many messages are coming.
-    #[cfg(test)]
-    pub(crate) fn coming(&self) -> u32 {
-        self.ways_out.incoming()
-    }
-
-    /// One of so many bytes is over, and has come or has not.
-    pub(crate) fn is_over(&mut self, bytes: u64, is_whole: bool) {
-        self.ways_out.end(bytes, is_whole);
     }
 
     pub(crate) fn parcel(&mut self) -> Option<Hello> {
@@ -201,12 +146,6 @@ pub struct MappedTransfer {
     /// What is claimed, in the Both model.
     pub(crate) claimed: Option<Claimed>,
     pub(crate) far: Far,
-    /// Whether the time of this end's first part as a sender is of interest.
-    pub(crate) is_timed: bool,
-    /// Whether this end copies past the caches, as the receiver has decided.
-    pub(crate) goes_past: bool,
-    /// As how many bytes it has begun to come ([`MappedPeer::begins`]), if it is not over.
-    pub(crate) coming_bytes: Option<u64>,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,
 }
@@ -215,8 +154,7 @@ impl MappedTransfer {
     /// One of which nothing is known yet.
     pub(crate) const fn new(plan: Plan) -> Self {
         let (claimed, far) = (None, Far::Unknown);
-        let (is_timed, goes_past, coming_bytes) = (false, false, None);
-        Self { plan, left_bytes: 0, claimed, far, is_timed, goes_past, coming_bytes, _offered: None }
+        Self { plan, left_bytes: 0, claimed, far, _offered: None }
     }
 }
 
@@ -227,10 +165,6 @@ pub(crate) enum Claimed {
     In(Reception, bool),
     /// It goes out.
     Out(Help),
-    /// It goes out, and the receiver may join the line that this end has opened.
-    Opened(Opened),
-    /// It comes in, and this end has joined the sender's line.
-    Joined(Joined),
 }
 
 /// Held by each transfer that waits for a mapping: by their number it is known
@@ -242,8 +176,6 @@ pub(crate) type Looker = Arc<()>;
 pub(crate) enum Far {
     /// Not known, or not this end's business.
     Unknown,
-    /// It cannot be had: this end copies nothing.
-    Absent,
     /// The mappings that it needs are waited for.
     Looking { described: Described, _looker: Looker },
     /// It is mapped.

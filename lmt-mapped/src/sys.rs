@@ -11,15 +11,6 @@ use lmt_core::shared_memory::SharedMemory;
 use crate::cache::Length;
 use crate::cookie::WirePart;
 
-/// How a copy goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Way {
-    /// Which end of the message this is.
-    pub role: Role,
-    /// Past the caches, in none of which the target's lines are.
-    pub goes_past: bool,
-}
-
 /// A peer's arena.
 #[derive(Debug)]
 pub(crate) struct Mapping(SharedMemory);
@@ -83,7 +74,7 @@ impl Mapping {
     /// is not lent for that.
     pub fn copy(
         &self,
-        Way { role, goes_past }: Way,
+        role: Role,
         data: &mut Buffer,
         local_at: &mut Cursor,
         pieces: &[Piece],
@@ -107,14 +98,14 @@ impl Mapping {
                         // any values; `local` lies in a segment lent for
                         // writing, borrowed exclusively here. They are two
                         // mappings, so they do not overlap.
-                        unsafe { copy(local, remote, bytes, goes_past, Distance::Near) };
+                        unsafe { lmt_copy::copy_toward(local, remote, bytes, Distance::Near) };
                     }
                     Role::Sender => {
                         let local = std::ptr::with_exposed_provenance::<u8>(address);
                         // SAFETY: as above, the other way; `local` lies in a
                         // segment lent for reading. A peer that uses its
                         // memory meanwhile garbles its own message.
-                        unsafe { copy(remote, local, bytes, goes_past, Distance::Peer) };
+                        unsafe { lmt_copy::copy_toward(remote, local, bytes, Distance::Peer) };
                     }
                 }
                 done += near.bytes;
@@ -125,20 +116,6 @@ impl Mapping {
             }
         }
         copied
-    }
-}
-
-/// Copies `bytes` bytes, past the caches or to where they are read at that distance.
-///
-/// # Safety
-/// As for [`lmt_copy::copy_toward`].
-unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize, goes_past: bool, distance: Distance) {
-    if goes_past {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_streaming(target, source, bytes) };
-    } else {
-        // SAFETY: the caller's promise.
-        unsafe { lmt_copy::copy_toward(target, source, bytes, distance) };
     }
 }
 

@@ -173,7 +173,6 @@ fn messages_are_taken_as_they_arrive_in_each_sender_s_order() {
             (config.eager_max_bytes, config.boxless_eager_max_bytes) = (255 << 10, 255 << 10);
             (config.cell_bytes, config.inbox_cells, config.fast_boxes) = (4096, 16, 0);
             // In pieces, and not by one copy of the receiver's.
-            config.at_hand_min_bytes = config.eager_max_bytes + 1;
         };
         Endpoint::builder().configure(small).build_engine().expect("an engine")
     };

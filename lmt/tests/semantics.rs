@@ -75,40 +75,6 @@ fn every_size_arrives_whole_however_fast_single_copies_are() {
     }
 }
 
-/// Buffers that both processes use between messages: `cma` may pass messages on, and says
-/// so, or not where that is switched off; they arrive whole either way.
-#[test]
-fn messages_that_are_passed_on_arrive_whole() {
-    const MESSAGES: u64 = 300;
-    for passes_on in ["true", "false"] {
-        let test = group::Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_SINGLE_COPY", "fast");
-        test.env("LMT_CMA_PASS_ON", passes_on).env("LMT_EAGER_MAX", "32768").run(|group| {
-            let (endpoint, peers) = join_plain(group);
-            let other = peers[1 - group.rank() as usize];
-            let mut into = vec![0; 128 << 10];
-            for turn in 0..MESSAGES {
-                if turn % 2 == u64::from(group.rank()) {
-                    endpoint.send(other, turn, &pattern(turn, into.len())).expect("sent");
-                } else {
-                    into.fill(0);
-                    endpoint
-                        .receive(Source::Peer(other), TagMatch::exactly(turn), &mut into)
-                        .expect("received");
-                    check(turn, &into);
-                }
-            }
-            let known = endpoint.counters(other).into_iter();
-            let sent: u64 = known.clone().map(|(_, counters)| counters.sent.messages).sum();
-            assert_eq!(sent, MESSAGES / 2, "each counts once, by what carried it");
-            let passed: u64 = known.map(|(_, counters)| counters.passed).sum();
-            assert!(passes_on == "true" || passed == 0, "{passed} were passed on");
-            let explained = endpoint.explain(other, 128 << 10).expect("a peer").to_string();
-            assert_eq!(explained.contains("has passed"), passed > 0 && explained.contains("cma (both"));
-            group.barrier();
-        });
-    }
-}
-
 #[test]
 fn every_size_arrives_whole_in_several_cells() {
     group::run(test_name!(), 2, LIMIT, |group| {

@@ -266,44 +266,7 @@ fn the_owner_dies_while_it_is_copied() {
 /// What stands where nothing has been received.
 const UNWRITTEN: u8 = 0xee;
 
-/// What is short enough for cells goes in them, until it is seen that the application leaves
-/// its buffers alone; then it is copied once beyond `boxless_eager_max_bytes`.
-#[test]
-fn short_ones_are_announced_where_they_are_left_alone() {
-    const ROUNDS: u64 = 1000;
-    test(test_name!(), 2).run(|group| {
-        let (endpoint, peers) = common::join_plain(group);
-        let peer = peers[1 - group.rank() as usize];
-        for (is_shared, bytes, are_announced) in
-            [(true, 32 << 10, false), (true, 128 << 10, true), (false, 128 << 10, false)]
-        {
-            let before = counters(&endpoint, peer, MAPPED).messages;
-            let (mut out, mut into) = (Memory::new(is_shared, bytes), Memory::new(is_shared, bytes));
-            for round in 0..ROUNDS {
-                if group.rank() == 0 {
-                    endpoint.send(peer, 1, out.bytes()).expect("it is there");
-                }
-                endpoint.receive(Source::Any, TagMatch::exactly(1), into.bytes()).expect("it is there");
-                if group.rank() == 1 {
-                    endpoint.send(peer, 1, out.bytes()).expect("it is there");
-                }
-                // To ask takes longer than a pause in which nothing can be used.
-                if round == 0 {
-                    let now = counters(&endpoint, peer, MAPPED).messages;
-                    assert_eq!(now, before, "{bytes} bytes, shared: {is_shared}: not known yet");
-                }
-            }
-            let now = counters(&endpoint, peer, MAPPED).messages;
-            assert_eq!(now > before, are_announced, "{bytes} bytes, shared: {is_shared}");
-        }
-        let explained = endpoint.explain(peer, 64 << 10).expect("a peer").to_string();
-        assert!(explained.contains("announced, as what is longer") && explained.contains("shared buffers"));
-        group.barrier();
-    });
-}
-
-/// The same where a built-in rule announces what is longer than 32 KiB, while the application uses
-/// its buffers between messages: lines cross then whichever way they take.
+/// Also where a built-in rule announces what is longer than 32 KiB.
 #[test]
 fn short_ones_go_in_cells_where_they_are_used() {
     const ROUNDS: u8 = 200;

@@ -4,8 +4,7 @@
 use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Step,
-    Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
 };
 
 /// A call for one transfer.
@@ -139,60 +138,12 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
-    fn exposes(&self) -> bool {
-        self.has_short_ways && self.inner.exposes()
-    }
-
     fn expose(&mut self, peer: &mut M::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
         self.has_short_ways && self.inner.expose(peer, data, cookie)
     }
 
-    fn get_at_once(
-        &mut self,
-        peer: &mut M::Peer,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        self.has_short_ways.then(|| self.inner.get_at_once(peer, remote, data, bytes))?
-    }
-
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
-        self.has_short_ways && self.inner.gets_several(remote, data)
-    }
-
-    fn get_several(&mut self, peer: &mut M::Peer, messages: &mut [Gathered]) -> usize {
-        if self.has_short_ways { self.inner.get_several(peer, messages) } else { 0 }
-    }
-
-    fn expects_nobody(&mut self, peer: &mut M::Peer, bytes: u64) -> bool {
-        self.has_short_ways && self.inner.expects_nobody(peer, bytes)
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut M::Peer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        let inner = self.has_short_ways.then(|| self.inner.open(peer, plan, data, cookie))??;
-        Some(Transfer::new(inner, plan))
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut M::Peer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        match self.has_short_ways.then(|| self.inner.meet(peer, plan, remote, data))?? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                Some(Meeting::Done { copied_by_sender, sender_knows })
-            }
-            Meeting::GoesOn(inner) => Some(Meeting::GoesOn(Transfer::new(inner, plan))),
-        }
+    fn get_at_once(&mut self, peer: &mut M::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
+        self.has_short_ways && self.inner.get_at_once(peer, remote, data, bytes)
     }
 
     fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {

@@ -74,51 +74,10 @@ fn each_end_copies_its_side_and_both_know_of_the_end() {
     help.copied(&receiver, MIB);
     assert_eq!(claims.is_whole(&mut reception), Ok(true));
     assert_eq!(reception.copied_by_sender(), MIB - MIDDLE);
-    assert!(claims.end(&mut sender, &mut reception));
+    assert!(claims.end(&mut reception));
     claims.finish(&sender, reception);
     assert_eq!(help.next_part(&receiver, MIB), None);
     assert!(help.is_over() && help.leave(&receiver));
-}
-
-/// The sender never comes: after the first message the receiver copies all in
-/// one part, and tries again now and then.
-#[test]
-fn a_receiver_that_is_left_alone_soon_copies_all_at_once() {
-    let (mut claims, mut sender, _receiver) = pair();
-    let mut parts = Vec::new();
-    for _ in 0..100 {
-        let mut reception = received(&mut claims, &mut sender);
-        let part = claims.next_part(&mut reception, 2 * MIB).expect("honest").expect("something");
-        parts.push(part.bytes());
-        assert_eq!(receive_all(&claims, &mut reception), MIB);
-        assert_eq!(claims.is_whole(&mut reception), Ok(true));
-        assert!(!claims.end(&mut sender, &mut reception));
-        claims.finish(&sender, reception);
-    }
-    assert_eq!(parts[..2], [MIDDLE, MIB]);
-    let tried = parts.iter().filter(|part| **part < MIB).count();
-    assert!((2..10).contains(&tried), "{tried} times of 100");
-}
-
-/// A receiver that does not ask does so now and then.
-#[test]
-fn what_came_unasked_brings_the_next_question_nearer() {
-    let (mut claims, mut sender, _receiver) = pair();
-    let mut unasked = Vec::new();
-    for _ in 0..8 {
-        let mut passed = 0;
-        while sender.expects_nobody(MIB) {
-            sender.pass(MIB);
-            passed += 1;
-        }
-        unasked.push(passed);
-        assert!(!sender.expects_nobody(MIB / 2), "nothing is known of another length");
-        let mut reception = received(&mut claims, &mut sender);
-        receive_all(&claims, &mut reception);
-        claims.end(&mut sender, &mut reception);
-        claims.finish(&sender, reception);
-    }
-    assert_eq!(unasked, [0, 2, 4, 8, 16, 32, 32, 32]);
 }
 
 #[test]
@@ -137,7 +96,7 @@ fn without_a_line_the_receiver_copies_all_and_the_sender_nothing() {
     assert!(!help.leave(&receiver));
     assert_eq!(receive_all(&claims, &mut reception), MIB);
     assert_eq!(claims.is_whole(&mut reception), Ok(true));
-    assert!(!claims.end(&mut sender, &mut reception));
+    assert!(!claims.end(&mut reception));
     claims.finish(&sender, reception);
     // A process without a pidfd may hold a claim for ever: it is not asked.
     let (mut claims, ..) = pair();
@@ -160,7 +119,7 @@ fn a_sender_may_be_done_before_its_receiver_begins() {
     reception.copied(own.map_or(0, |part| part.bytes()));
     assert_eq!(claims.is_whole(&mut reception), Ok(true));
     assert!(reception.copied_by_sender() > 0);
-    assert!(claims.end(&mut sender, &mut reception) && help.leave(&receiver));
+    assert!(claims.end(&mut reception) && help.leave(&receiver));
     claims.finish(&sender, reception);
 }
 
@@ -188,7 +147,7 @@ fn lines_are_used_again_when_their_senders_have_left() {
         help.copied(&receiver, MIB);
         receive_all(&claims, &mut reception);
         assert_eq!(claims.is_whole(&mut reception), Ok(true));
-        assert!(claims.end(&mut sender, &mut reception));
+        assert!(claims.end(&mut reception));
         claims.finish(&sender, reception);
         helps.push(help);
     }

@@ -13,9 +13,6 @@
 //!   '--receiver ends or closes--> Closed
 //! ```
 //!
-//! A line that the sender opens ([`super::opened`]) begins in Joined, and the sender may shut
-//! it (Open or Joined to Closed) where it hears no more of its receiver.
-//!
 //! # Why reuse is safe
 //!
 //! A generation is never used twice in a row of 2^24 uses of a line. A sender
@@ -24,15 +21,6 @@
 //! a claim of its own in flight, for which the receiver waits before it lets the
 //! line go ([`Front::is_quiet`]), or in state Ended, in which the line is kept
 //! until the sender has said in `retired` that it has gone.
-//!
-//! A line that the sender has opened is its own: only it stores `retired` there, for whatever
-//! generation, and it gives the line to the next message when it knows of the end, or has shut
-//! it. A receiver that is still there finds another state or generation: its exchanges fail,
-//! so it neither claims nor ends anything, and while it waits it looks whether the line is
-//! still its message's ([`Front::is_open`]). Whole is what it has ended by an exchange that
-//! went well: up to then the sender's memory was lent, and it has been read before (Release).
-//! What it says of its memory bears the generation, and counts for no other. Once in 2^24 uses
-//! `retired` is cleared, so that what was said of a generation's last use counts for none.
 //!
 //! Everything read here is written by a peer and untrusted: each end keeps what
 //! it knows by itself, and a word that cannot be is [`Garbage`], or, to the
@@ -56,14 +44,11 @@ pub(super) const GENERATIONS: u32 = 1 << (64 - GENERATION_SHIFT);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Garbage;
 
-/// The words of a line: the two, each on a pair of cache lines of its own, and beside the
-/// shared one those in which a receiver says where its memory is, to a sender that has
-/// opened the line ([`super::opened`]).
+/// The two words of a line, each on a pair of cache lines of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words<'a> {
     pub(super) shared: &'a AtomicU64,
     pub(super) retired: &'a AtomicU64,
-    pub(super) told: [&'a AtomicU64; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,20 +151,6 @@ impl Front {
         self.generation
     }
 
-    /// First unit that this end has not claimed.
-    pub(super) const fn front(&self) -> u32 {
-        self.front
-    }
-
-    /// Says where this end's memory is, before the first claim in a line that the sender has
-    /// opened.
-    pub(super) fn tell(&self, words: Words<'_>, told: Told) {
-        for (word, value) in words.told.into_iter().zip(told.pack(self.generation)) {
-            // Relaxed: published by the claim that follows.
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-
     /// Takes a word in if it can be. Only this end moves the front; the sender
     /// moves the back down, and comes and goes.
     fn take(&mut self, seen: Shared) -> Result<View, Garbage> {
@@ -208,9 +179,7 @@ impl Front {
                 return Ok(0);
             }
             let claimed = Shared { front: seen.front + units, ..seen };
-            // Release: pairs with the Acquire of the sender's look, which finds what `tell`
-            // has said by then.
-            match claimed.replace(seen, words.shared, Ordering::Release) {
+            match claimed.replace(seen, words.shared, Ordering::Relaxed) {
                 Ok(()) => {
                     self.front += units;
                     return Ok(units);
@@ -290,36 +259,6 @@ impl Front {
         }
     }
 
-    /// Whether the line is still this message's: neither ended nor closed, nor, where the
-    /// sender has opened it, another's by now.
-    pub(super) fn is_open(&self, words: Words<'_>) -> bool {
-        // Relaxed: it keeps from beginning, or from waiting, what would be in vain.
-        let seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
-        seen.generation == self.generation && matches!(seen.state, State::Open | State::Joined)
-    }
-
-    /// Whether a line that the sender has opened still bears this message's name. It gives it
-    /// another when it copies nothing for this one any more.
-    pub(super) fn is_named(&self, words: Words<'_>) -> bool {
-        // Acquire: pairs with the Release of `Back::open`.
-        Shared::unpack(words.shared.load(Ordering::Acquire)).generation == self.generation
-    }
-
-    /// As [`Self::close`], in a line that the sender has opened, and which may be another
-    /// message's by now.
-    pub(super) fn close_there(&mut self, words: Words<'_>) {
-        // Relaxed, here and below: as in `close`.
-        let mut seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
-        while self.take(seen).is_ok() {
-            match (Shared { state: State::Closed, ..seen }).replace(seen, words.shared, Ordering::Relaxed) {
-                Ok(()) => return,
-                Err(other) => seen = other,
-            }
-        }
-        // Of a peer that lies nothing can be known: then nothing is waited for.
-        self.back = self.units;
-    }
-
     /// Whether the sender copies nothing any more, in a line that is closed.
     pub(super) fn is_quiet(&self, words: Words<'_>) -> bool {
         let (retired, has_gone) = self.retired(words);
@@ -333,32 +272,6 @@ pub(super) fn gone(words: Words<'_>, generation: u32) -> bool {
     // for this generation no more, so the line may be another message's.
     let word = words.retired.load(Ordering::Acquire);
     (word >> GENERATION_SHIFT) as u32 == generation && word & GONE != 0
-}
-
-/// What a receiver says to a sender that has opened the line, of where its memory is: numbers
-/// below 2^[`Told::BITS`], which the mechanism understands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Told(pub [u64; 2]);
-
-impl Told {
-    /// The bits of each number.
-    pub const BITS: u32 = GENERATION_SHIFT;
-
-    /// Whether it can be said.
-    pub const fn is_sayable(&self) -> bool {
-        (self.0[0] | self.0[1]) >> Self::BITS == 0
-    }
-
-    /// Each word with the generation: what was said of another message counts for none.
-    fn pack(self, generation: u32) -> [u64; 2] {
-        self.0.map(|number| u64::from(generation) << GENERATION_SHIFT | number)
-    }
-
-    fn unpack(generation: u32, words: [u64; 2]) -> Option<Self> {
-        let is_of = |word: &u64| (word >> GENERATION_SHIFT) as u32 == generation;
-        let told = Self(words.map(|word| word & ((1 << Self::BITS) - 1)));
-        words.iter().all(is_of).then_some(told)
-    }
 }
 
 /// What the sender finds at the line.
@@ -391,50 +304,6 @@ impl Back {
     /// The end of a line that the receiver has named.
     pub(super) const fn new(generation: u32, units: u32) -> Self {
         Self { generation, units, front: 0, back: units, retired: 0, joined: false, outcome: None }
-    }
-
-    pub(super) const fn generation(&self) -> u32 {
-        self.generation
-    }
-
-    /// This end of a line of its own, which it [opens](Self::open).
-    pub(super) const fn of_own(generation: u32, units: u32) -> Self {
-        Self { joined: true, ..Self::new(generation, units) }
-    }
-
-    /// Opens the line, before the packet that names it goes out: this end is there.
-    pub(super) fn open(&self, words: Words<'_>) {
-        let Self { generation, front, back, .. } = *self;
-        let fresh = Shared { generation, state: State::Joined, front, back };
-        // Release: pairs with the Acquire of `Front::is_named`, after which nothing is copied
-        // for the message that had the line before.
-        words.shared.store(fresh.pack(), Ordering::Release);
-    }
-
-    /// Whether the receiver had begun to copy when this end looked last.
-    pub(super) const fn has_begun(&self) -> bool {
-        self.front > 0
-    }
-
-    /// What the receiver has said of its memory, once it [has begun](Self::has_begun).
-    pub(super) fn told(&self, words: Words<'_>) -> Option<Told> {
-        // Relaxed: ordered by the Acquire of the look that has found it to have begun.
-        Told::unpack(self.generation, words.told.map(|word| word.load(Ordering::Relaxed)))
-    }
-
-    /// Sees to it that no receiver begins any more in a line of this end's own, which it has
-    /// left. One that has begun, and of which nothing more is heard, finds its claims
-    /// refused.
-    pub(super) fn shut(&self, words: Words<'_>) {
-        // Relaxed, here and below: it takes back a permission, and nothing else.
-        let mut seen = Shared::unpack(words.shared.load(Ordering::Relaxed));
-        while seen.generation == self.generation && matches!(seen.state, State::Open | State::Joined) {
-            let shut = Shared { state: State::Closed, ..seen };
-            match shut.replace(seen, words.shared, Ordering::Relaxed) {
-                Ok(()) => return,
-                Err(other) => seen = other,
-            }
-        }
     }
 
     /// First unit that this end has claimed.

@@ -11,7 +11,6 @@ const UNITS: u32 = 3;
 struct Line {
     shared: AtomicU64,
     retired: AtomicU64,
-    told: [AtomicU64; 2],
     /// What arrives, by unit.
     parts: [UnsafeCell<u32>; UNITS as usize],
     /// The sender's memory, which is its own again after the end.
@@ -25,14 +24,13 @@ impl Line {
         Arc::new(Self {
             shared: zero(),
             retired: zero(),
-            told: [zero(), zero()],
             parts: [part(), part(), part()],
             source: UnsafeCell::new(1),
         })
     }
 
     fn words(&self) -> Words<'_> {
-        Words { shared: &self.shared, retired: &self.retired, told: self.told.each_ref() }
+        Words { shared: &self.shared, retired: &self.retired }
     }
 
     /// What one end does with a unit it has claimed.
@@ -80,11 +78,6 @@ fn opened(line: &Line, generation: u32) -> Front {
 /// Receives one message; returns whether the sender learns of it here.
 fn receive(line: &Line, generation: u32) -> (Front, bool) {
     let mut front = opened(line, generation);
-    let sender_knows = receive_rest(line, &mut front);
-    (front, sender_knows)
-}
-
-fn receive_rest(line: &Line, front: &mut Front) -> bool {
     loop {
         let first = front.front;
         let units = front.claim(line.words(), |_| 1).expect("an honest sender");
@@ -97,7 +90,8 @@ fn receive_rest(line: &Line, front: &mut Front) -> bool {
         }
     }
     line.check();
-    front.end(line.words()).expect("an honest sender")
+    let sender_knows = front.end(line.words()).expect("an honest sender");
+    (front, sender_knows)
 }
 
 /// Helps until there is nothing to claim, then leaves; returns whether it has
@@ -193,138 +187,4 @@ fn loom_a_closed_line_is_quiet_only_when_the_sender_copies_no_more() {
             sender.join().expect("it ends");
         });
     }
-}
-
-const TOLD: Told = Told([3, 4]);
-
-/// The receiver of a message that its sender has opened: joins, and copies what it claims.
-fn join(line: &Line, generation: u32) -> bool {
-    let mut front = Front::new(generation, UNITS);
-    front.tell(line.words(), TOLD);
-    receive_rest(line, &mut front)
-}
-
-/// Its sender: helps once it is told where to, then leaves.
-fn help_opened(line: &Line, back: &mut Back, looks: u32) -> bool {
-    for _ in 0..looks {
-        if back.look(line.words()) != Found::Nothing {
-            break;
-        }
-        if !back.has_begun() {
-            continue;
-        }
-        assert_eq!(back.told(line.words()), Some(TOLD), "it was said before the first claim");
-        if let Found::Claimed(units) = back.claim(line.words(), |view| u32::from(view.front > 0)) {
-            (back.back()..back.back() + units).for_each(|unit| line.copy(unit));
-            back.retire(line.words());
-        }
-    }
-    let ended = back.leave(line.words());
-    if ended {
-        line.reuse_source();
-    }
-    ended
-}
-
-/// As in lines that receivers open: each part is copied once, the receiver sees all of it,
-/// the sender knows where to copy whenever it does, and the two agree on the end.
-#[test]
-fn loom_a_sender_that_opens_the_line_is_met() {
-    for looks in [1, 3] {
-        check(move || {
-            let line = Line::new();
-            let mut back = Back::of_own(1, UNITS);
-            // The announcement comes behind it.
-            back.open(line.words());
-            let there = Arc::clone(&line);
-            let sender = thread::spawn(move || help_opened(&there, &mut back, looks));
-            let sender_knows = join(&line, 1);
-            assert_eq!(sender.join().expect("it ends"), sender_knows);
-        });
-    }
-}
-
-/// A receiver that gives up waits for what the sender has in flight, and no longer.
-#[test]
-fn loom_a_receiver_that_gives_up_what_it_has_joined_is_left_alone() {
-    check(|| {
-        let line = Line::new();
-        let mut back = Back::of_own(1, UNITS);
-        back.open(line.words());
-        let there = Arc::clone(&line);
-        let sender = thread::spawn(move || {
-            assert!(!help_opened(&there, &mut back, 2), "it was not whole");
-        });
-        let mut front = Front::new(1, UNITS);
-        front.tell(line.words(), TOLD);
-        assert_eq!(front.claim(line.words(), |_| 1), Ok(1));
-        front.close_there(line.words());
-        while !front.is_quiet(line.words()) {
-            thread::yield_now();
-        }
-        for part in &line.parts {
-            part.with_mut(|part| {
-                // SAFETY: what the model checks: the sender has ended.
-                unsafe { *part = 9 }
-            });
-        }
-        sender.join().expect("it ends");
-    });
-}
-
-/// Whether a receiver comes before or behind the end of a message that is taken back, it
-/// copies nothing of the next one in the line, which the sender opens at once.
-#[test]
-fn loom_a_receiver_that_comes_late_finds_nothing() {
-    check(|| {
-        let line = Line::new();
-        let mut back = Back::of_own(1, UNITS);
-        back.open(line.words());
-        let there = Arc::clone(&line);
-        let sender = thread::spawn(move || {
-            assert!(!back.leave(there.words()));
-            back.shut(there.words());
-            let mut next = Back::of_own(2, UNITS);
-            next.open(there.words());
-            assert_eq!(next.look(there.words()), Found::Nothing);
-            assert!(!next.has_begun(), "nobody has joined it");
-            next
-        });
-        let mut late = Front::new(1, UNITS);
-        late.tell(line.words(), TOLD);
-        if late.claim(line.words(), |_| 1).is_ok() {
-            let _ = late.claim(line.words(), |_| 1);
-        }
-        late.close_there(line.words());
-        let mut next = sender.join().expect("it ends");
-        assert_eq!(next.look(line.words()), Found::Nothing);
-        assert!(!next.has_begun() && next.told(line.words()).is_none());
-    });
-}
-
-/// A sender that shuts its line while the receiver is at it: the receiver has the message by
-/// the line only if it has ended it first, and then the sender knows.
-#[test]
-fn loom_a_line_that_is_shut_has_ended_or_is_lost() {
-    check(|| {
-        let line = Line::new();
-        let mut back = Back::of_own(1, UNITS);
-        back.open(line.words());
-        let there = Arc::clone(&line);
-        let sender = thread::spawn(move || {
-            let ended = back.leave(there.words());
-            back.shut(there.words());
-            // Its memory is its own again, whatever has become of the message.
-            ended
-        });
-        let mut front = Front::new(1, UNITS);
-        front.tell(line.words(), TOLD);
-        let has_all = front.claim(line.words(), |view| view.left()) == Ok(UNITS);
-        let ended = if has_all { front.end(line.words()).ok() } else { None };
-        let sender_knows = sender.join().expect("it ends");
-        match ended {
-            Some(knows) => assert_eq!(knows, sender_knows),
-            None => assert!(!sender_knows),
-        }
-    });
 }

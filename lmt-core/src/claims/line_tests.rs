@@ -3,16 +3,15 @@ use super::*;
 struct Line {
     shared: AtomicU64,
     retired: AtomicU64,
-    told: [AtomicU64; 2],
 }
 
 impl Line {
     fn new() -> Self {
-        Self { shared: AtomicU64::new(0), retired: AtomicU64::new(0), told: [const { AtomicU64::new(0) }; 2] }
+        Self { shared: AtomicU64::new(0), retired: AtomicU64::new(0) }
     }
 
     fn words(&self) -> Words<'_> {
-        Words { shared: &self.shared, retired: &self.retired, told: self.told.each_ref() }
+        Words { shared: &self.shared, retired: &self.retired }
     }
 }
 

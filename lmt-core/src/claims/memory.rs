@@ -1,5 +1,5 @@
-//! The lines in shared memory: made by the endpoint whose messages they are for, coming in
-//! or opened by it and going out, and mapped by its peers.
+//! The lines in shared memory: made by the endpoint whose messages they are for, and
+//! mapped by its peers.
 #![allow(unsafe_code)] // Touches words of pages that were mapped here.
 
 use std::os::fd::OwnedFd;
@@ -9,14 +9,11 @@ use super::line::Words;
 use crate::shared_memory::SharedMemory;
 
 /// How many lines an endpoint has: so many messages of a mechanism can come in
-/// by both ends at once, or be open to go out so; more come in by the receiver alone.
+/// by both ends at once; more come in by the receiver alone.
 pub(super) const LINES: u32 = 64;
 /// The sender's word stands a pair of cache lines behind the shared one, since
 /// processors fetch pairs.
 const RETIRED_OFFSET: usize = 128;
-/// What a receiver says of its memory stands in the cache line of the shared word, which the
-/// sender looks at.
-const TOLD_OFFSETS: [usize; 2] = [8, 16];
 const LINE_BYTES: usize = 256;
 const BYTES: usize = LINES as usize * LINE_BYTES;
 
@@ -63,8 +60,7 @@ impl Lines {
             return None;
         }
         let offset = line as usize * LINE_BYTES;
-        let told = TOLD_OFFSETS.map(|told| self.word(offset + told));
-        Some(Words { shared: self.word(offset), retired: self.word(offset + RETIRED_OFFSET), told })
+        Some(Words { shared: self.word(offset), retired: self.word(offset + RETIRED_OFFSET) })
     }
 
     /// The word at `offset`, which is a multiple of 8 below [`BYTES`].

@@ -5,8 +5,8 @@
 //! Each end claims parts before it copies them, in one word that both share
 //! ([`line`]). They keep to fixed sides, so that the same core copies the same
 //! part of a buffer each time and keeps it in its cache; who is done with its
-//! own side first takes half of what is left of the other's. A receiver that
-//! expects nobody (the sender computes, or receives itself) claims all at once.
+//! own side first takes half of what is left of the other's, and a receiver to which
+//! nobody has come by then (the sender computes, or receives itself) all of it.
 //!
 //! A mechanism has one [`Claims`] and keeps a [`PeerClaims`] for each peer. With
 //! the first message of a peer that it may help with, it introduces the two, and
@@ -14,10 +14,6 @@
 //! neither memory nor descriptors for them. For a message the receiver makes a
 //! [`Reception`] and puts [`Reception::name`] into its cookie; the sender makes
 //! a [`Help`] of that name. [`Side`] is either, with the calls of a mechanism.
-//!
-//! Where both ends' memory can be named in a few words, the sender may open a line of its own
-//! before it announces the message ([`Claims::open`]): its receiver [joins](PeerClaims::join)
-//! it, says there where the message goes, and no other answer is needed.
 //!
 //! A part that is claimed is copied within the same step, so an end that turns
 //! to something else never holds one. The message is whole when every claim is
@@ -36,18 +32,12 @@ mod line;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
-mod opened;
-#[cfg(not(loom))]
 mod receiving;
 #[cfg(not(loom))]
 mod sending;
 #[cfg(not(loom))]
 mod side;
 
-pub use line::Told;
-#[cfg(not(loom))]
-pub use opened::{Coming, Joined, Lost, Opened};
-#[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]
 pub use sending::{Help, PeerClaims};

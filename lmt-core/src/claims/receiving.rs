@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::grain::{Appetite, Grain};
@@ -18,21 +17,19 @@ use crate::process::PeerProcess;
 #[derive(Debug, Default)]
 pub struct Claims {
     sharing: Sharing,
-    pub(super) pool: Option<Pool>,
+    pool: Option<Pool>,
 }
 
 #[derive(Debug)]
-pub(super) struct Pool {
-    pub(super) lines: Lines,
+struct Pool {
+    lines: Lines,
     fd: OwnedFd,
-    pub(super) free: Vec<u32>,
+    free: Vec<u32>,
     /// The generation that each line had last.
     generations: Vec<u32>,
     /// Lines of ended messages, from which the senders have to read that; the oldest
     /// first.
     kept: VecDeque<Kept>,
-    /// How many lines are open for messages that go out.
-    pub(super) opened: u32,
 }
 
 #[derive(Debug)]
@@ -71,7 +68,7 @@ impl Claims {
                 self.pool = Pool::new();
             }
             peer.due = self.pool.as_ref().and_then(|pool| pool.fd.try_clone().ok());
-            (peer.is_introduced, peer.has_lines) = (true, peer.due.is_some());
+            peer.is_introduced = true;
         }
     }
 
@@ -83,9 +80,8 @@ impl Claims {
         let grain = Grain::new(interval, receiver_percent, steal_bytes);
         let pool = self.pool.as_mut().filter(|_| peer.is_introduced && peer.process().pidfd().is_some());
         let line = pool.and_then(|pool| pool.open_line(grain.units()));
-        let alone = line.is_none() || peer.beliefs.of(interval.bytes()).is_alone();
+        let alone = line.is_none();
         Reception {
-            interval,
             grain,
             receiver_percent,
             line,
@@ -149,7 +145,7 @@ impl Claims {
 
     /// Ends a message that is whole. Returns whether the sender learns of it
     /// from the line.
-    pub fn end(&self, peer: &mut PeerClaims, reception: &mut Reception) -> bool {
+    pub fn end(&self, reception: &mut Reception) -> bool {
         let words = |line| self.pool.as_ref().and_then(|pool| pool.lines.words(line));
         let mut sender_knows = false;
         if let Some((line, front)) = &mut reception.line
@@ -160,7 +156,6 @@ impl Claims {
                 front.close(words);
                 false
             });
-            peer.beliefs.of(reception.interval.bytes()).learn(sender_knows, reception.by_sender > 0);
         }
         reception.state = if sender_knows { State::Ended } else { State::Closed };
         sender_knows
@@ -194,7 +189,7 @@ impl Claims {
 }
 
 /// Waits for a sender to copy a part, which takes microseconds: the first looks are close.
-pub(super) fn wait_until(mut is_so: impl FnMut() -> bool) {
+fn wait_until(mut is_so: impl FnMut() -> bool) {
     let mut looks = 0_u32;
     while !is_so() {
         looks += 1;
@@ -216,29 +211,17 @@ impl Pool {
             free: (0..LINES).rev().collect(),
             generations,
             kept: VecDeque::with_capacity(LINES as usize),
-            opened: 0,
         })
     }
 
     /// Opens a free line under its next name, if there is one.
     fn open_line(&mut self, units: u32) -> Option<(u32, Front)> {
-        let (line, generation) = self.take_line()?;
-        let front = Front::new(generation, units);
-        front.open(self.lines.words(line)?);
-        Some((line, front))
-    }
-
-    /// A free line and its next generation, if there is one.
-    pub(super) fn take_line(&mut self) -> Option<(u32, u32)> {
         let line = self.free_line()?;
         let generation = self.generations.get_mut(line as usize)?;
         *generation = (*generation + 1) % GENERATIONS;
-        if *generation == 0 {
-            // What was said there when the line had the generations to come before is to
-            // count for none of them. Relaxed: published with the line's name, as the line is.
-            self.lines.words(line)?.retired.store(0, Ordering::Relaxed);
-        }
-        Some((line, *generation))
+        let front = Front::new(*generation, units);
+        front.open(self.lines.words(line)?);
+        Some((line, front))
     }
 
     /// Keeps the line of an ended message, and has the one that is next in the cache by
@@ -299,7 +282,6 @@ enum State {
 /// One message that comes in.
 #[derive(Debug)]
 pub struct Reception {
-    interval: Interval,
     grain: Grain,
     receiver_percent: u8,
     line: Option<(u32, Front)>,

@@ -5,22 +5,18 @@ use std::sync::Arc;
 
 use super::Name;
 use super::grain::{Appetite, Grain};
-use super::line::{Back, Found, GENERATIONS, View, Words};
+use super::line::{Back, Found, GENERATIONS, Words};
 use super::memory::Lines;
-use crate::belief::Beliefs;
 use crate::mechanism::{Hello, Interval};
 use crate::process::PeerProcess;
 
-/// A peer: its lines, and how it has helped.
+/// A peer, and its lines.
 #[derive(Debug)]
 pub struct PeerClaims {
     process: Arc<PeerProcess>,
     lines: Option<Lines>,
-    pub(super) beliefs: Beliefs,
     /// Whether it was given this endpoint's lines ...
     pub(super) is_introduced: bool,
-    /// (which there may have been no descriptor for)
-    pub(super) has_lines: bool,
     /// ... or will be, by their descriptor.
     pub(super) due: Option<OwnedFd>,
 }
@@ -29,7 +25,7 @@ impl PeerClaims {
     /// A peer whose lines are not known yet: messages to it are not helped with.
     pub fn new(process: Arc<PeerProcess>) -> Self {
         let (lines, due) = (None, None);
-        Self { process, lines, beliefs: Beliefs::new(), is_introduced: false, has_lines: false, due }
+        Self { process, lines, is_introduced: false, due }
     }
 
     /// The peer has handed over the descriptor of its lines; untrusted. One of
@@ -59,19 +55,8 @@ impl PeerClaims {
     }
 
     /// The words of one of its lines, if this end knows them.
-    pub(super) fn words(&self, line: u32) -> Option<Words<'_>> {
+    fn words(&self, line: u32) -> Option<Words<'_>> {
         self.lines.as_ref()?.words(line)
-    }
-
-    /// Whether this peer is expected not to help with a message of so many bytes that comes
-    /// from it.
-    pub const fn expects_nobody(&mut self, bytes: u64) -> bool {
-        self.beliefs.of(bytes).is_alone()
-    }
-
-    /// One has come without its being asked, whether it could have been or not.
-    pub const fn pass(&mut self, bytes: u64) {
-        self.beliefs.of(bytes).pass();
     }
 
     /// The peer's process.
@@ -80,37 +65,39 @@ impl PeerClaims {
     }
 }
 
-/// What this end copies of a message that goes out, whoever has opened its line.
+/// What this end copies of a message that goes out, by its line.
 #[derive(Debug)]
-pub(super) struct Helping {
+struct Helping {
     grain: Grain,
-    pub(super) back: Back,
+    back: Back,
     /// What this end has claimed and not copied.
     part: Option<Interval>,
 }
 
 impl Helping {
-    pub(super) const fn new(grain: Grain, back: Back) -> Self {
+    const fn new(grain: Grain, back: Back) -> Self {
         Self { grain, back, part: None }
     }
 
     /// What this end is to copy now, of at most about `max_bytes`: the same part again until
-    /// [`Self::copied`] has booked all of it. With 0 bytes it only looks. Before a receiver
-    /// that it `awaits` it claims nothing.
-    pub(super) fn next_part(&mut self, words: Words<'_>, max_bytes: u64, awaits: bool) -> Option<Interval> {
+    /// [`Self::copied`] has booked all of it. With 0 bytes it only looks.
+    fn next_part(&mut self, words: Words<'_>, max_bytes: u64) -> Option<Interval> {
         if self.part.is_some() {
             return self.part;
         }
         let (grain, appetite) = (self.grain, Appetite { max_bytes, alone: false });
-        let want = |view: View| if awaits && view.front == 0 { 0 } else { grain.for_sender(view, appetite) };
-        let found = if max_bytes == 0 { self.back.look(words) } else { self.back.claim(words, want) };
+        let found = if max_bytes == 0 {
+            self.back.look(words)
+        } else {
+            self.back.claim(words, |view| grain.for_sender(view, appetite))
+        };
         let Found::Claimed(units) = found else { return None };
         self.part = Some(grain.bytes(self.back.back(), self.back.back() + units));
         self.part
     }
 
     /// Books that so many bytes of the part have been copied.
-    pub(super) fn copied(&mut self, words: Option<Words<'_>>, bytes: u64) {
+    fn copied(&mut self, words: Option<Words<'_>>, bytes: u64) {
         let Some(part) = &mut self.part else { return };
         part.start = part.start.saturating_add(bytes);
         if part.start < part.end {
@@ -158,7 +145,7 @@ impl Help {
     pub fn next_part(&mut self, peer: &PeerClaims, max_bytes: u64) -> Option<Interval> {
         let (line, helping) = self.line.as_mut()?;
         match peer.words(*line) {
-            Some(words) => helping.next_part(words, max_bytes, false),
+            Some(words) => helping.next_part(words, max_bytes),
             None => {
                 self.line = None;
                 None

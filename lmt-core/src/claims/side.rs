@@ -61,7 +61,7 @@ impl Side {
     /// For [`crate::mechanism::Lmt::leave`].
     pub fn leave(&mut self, claims: &Claims, peer: &mut PeerClaims) -> bool {
         match self {
-            Self::In(reception) => claims.end(peer, reception),
+            Self::In(reception) => claims.end(reception),
             Self::Out(help) => help.leave(peer),
         }
     }

@@ -44,7 +44,6 @@ impl Inner {
         let mechanisms = self.transfers.standings();
         let candidates = self.selection.candidates(key, mechanisms, &self.config, &message);
         self.envelopes.insert(id, envelope);
-        self.transfers.begins(buffer.total_bytes());
         let send_id = self.transfers.send(key, buffer, candidates, id.to_raw());
         self.requests.set_waiting(id, Waiting::Sending(send_id));
         self.settle();

@@ -13,7 +13,6 @@ impl Traffic {
         let mut explanation = self.selection.explain(key, self.transfers.standings(), &self.config, &message);
         self.explain_crowding(&mut explanation);
         self.explain_cells(&message, &mut explanation);
-        explanation.notes.extend(self.transfers.standings().passed_on(key, &explanation.taken));
         if self.peers[key as usize].id == self.id {
             let rule = "sender and receiver are one endpoint";
             explanation.taken = Taken::Within;

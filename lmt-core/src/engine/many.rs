@@ -123,7 +123,6 @@ impl Engine {
         let Wanted { space, tags } = wanted.into();
         let pattern = self.pattern(source, tags)?;
         let label = Label { tag: tags.tag, space, immediate: None };
-        self.traffic.transfers.begins(buffer.total_bytes());
         let many = Many { space, posted: None, used_bytes: 0, least_bytes };
         let request = Request::new(buffer, pattern.source, label, Waiting::Many(many));
         let id = self.traffic.requests.insert(request);

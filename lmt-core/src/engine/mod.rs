@@ -127,8 +127,7 @@ impl Engine {
         let mut connector = Connector::new(id, &config)?;
         connector.add_readable(doorbell.as_fd(), Self::DOORBELL).map_err(system("epoll_ctl"))?;
         let address = connector.address().clone();
-        let mut transfers = Transfers::new(mechanisms);
-        transfers.set_may_meet();
+        let transfers = Transfers::new(mechanisms);
         let selection = Selection::new(policy, CpuSet::of_this_thread());
         let traffic = Traffic::new(id, config, transfers, selection, inbox_fd, doorbell)?;
         let origin = Origin::here();

@@ -1,7 +1,7 @@
 //! What the transfers have produced: packets to be sent, and operations that have
 //! ended.
 
-use super::peer::{Connection, Peer};
+use super::peer::Connection;
 use super::requests::{OperationError, RequestId, Status};
 use super::traffic::{Traffic, received};
 use crate::inbox::InboxReceiver;
@@ -20,23 +20,15 @@ impl Traffic {
         while let Some(ended) = self.transfers.pop_ended() {
             self.ended = self.ended.wrapping_add(1);
             match ended {
-                Ended::Send { token, result, kept_bytes } => {
-                    self.sent(RequestId::from_raw(token), result, kept_bytes);
-                }
+                Ended::Send { token, result } => self.sent(RequestId::from_raw(token), result),
                 Ended::Receive { token, result } => self.arrived(RequestId::from_raw(token), result),
             }
         }
     }
 
-    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>, kept_bytes: u64) {
+    fn sent(&mut self, request: RequestId, result: Result<(), TransferError>) {
         let Some(entry) = self.requests.get(request) else { return };
         let (key, label, bytes) = (entry.peer.unwrap_or_default(), entry.label, entry.bytes);
-        if kept_bytes > 0
-            && let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link)
-        {
-            // The receiver gives that back, too, when a receive takes the message.
-            link.sent.released_bytes = link.sent.released_bytes.wrapping_add(kept_bytes);
-        }
         let (tag, immediate) = (label.tag, label.immediate);
         let result = match result {
             Ok(()) => Ok(Status { peer: self.name(key), tag, bytes, immediate }),

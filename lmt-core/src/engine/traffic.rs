@@ -23,7 +23,7 @@ use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
 use crate::rendezvous::{Incoming, PacketWords, PeerKey, Rts, SendId};
 use crate::selection::{Message as Question, Selection};
-use crate::transfers::{Receipt, Transfers};
+use crate::transfers::Transfers;
 
 /// What a cell holds.
 pub(crate) mod kind {
@@ -526,7 +526,7 @@ impl Traffic {
                     *slot = Some(request);
                 }
             }
-            Unexpected::Rts(rts) => self.accept(key, label, &rts, request, Receipt::Late),
+            Unexpected::Rts(rts) => self.accept(key, label, &rts, request),
             Unexpected::Local(send) => self.join_local(&label, send, request),
         }
     }
@@ -542,10 +542,10 @@ impl Traffic {
     }
 
     /// A receive was found for an announced message.
-    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId, receipt: Receipt) {
+    fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId) {
         self.release(key, OVERHEAD_BYTES);
         let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
-        match self.get_at_once(key, &label, rts, &mut buffer, receipt) {
+        match self.get_at_once(key, &label, rts, &mut buffer) {
             Some(result) => self.requests.complete(request, result),
             None => {
                 self.note_match(key, label, request);
@@ -562,12 +562,11 @@ impl Traffic {
         label: &Label,
         rts: &Rts,
         buffer: &mut Buffer,
-        receipt: Receipt,
     ) -> Option<Result<Status, OperationError>> {
         if rts.total_bytes > self.config.quota_bytes {
             return None;
         }
-        let got = self.transfers.get_at_once(key, rts, buffer, receipt)?;
+        let got = self.transfers.get_at_once(key, rts, buffer)?;
         while self.send_packet(None) {}
         Some(received(self.name(key), label, got.total_bytes, got.received_bytes))
     }
@@ -611,7 +610,7 @@ impl Traffic {
     fn announced(&mut self, key: PeerKey, label: Label, rts: &Rts, awaited: Option<&mut Awaited>) {
         let bound = self.peers[key as usize].bound;
         match bound.then(|| self.request_for(key, &label, rts.total_bytes, awaited)).flatten() {
-            Some(request) => self.accept(key, label, rts, request, Receipt::Awaited),
+            Some(request) => self.accept(key, label, rts, request),
             None => {
                 self.unexpected(key, label, Unexpected::Rts(*rts));
             }

@@ -7,9 +7,7 @@ use super::erased::unknown;
 use crate::buffer::Buffer;
 #[cfg(doc)]
 use crate::mechanism::Lmt;
-use crate::mechanism::{
-    Cookie, DeclaredCopy, Direction, Fault, Gathered, Interval, Lines, Meeting, Plan, Reach, Step,
-};
+use crate::mechanism::{Cookie, DeclaredCopy, Direction, Fault, Interval, Plan, Step};
 use crate::parcel::Parcel;
 use crate::rendezvous::{MechanismTag, PeerKey};
 
@@ -63,11 +61,6 @@ impl Mechanisms {
         outcome
     }
 
-    /// See [`Lmt::exposes`].
-    pub(crate) fn exposes(&self, tag: MechanismTag) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].exposes())
-    }
-
     /// See [`Lmt::expose`].
     #[inline]
     pub(crate) fn expose(
@@ -98,99 +91,17 @@ impl Mechanisms {
         remote: &Cookie,
         data: &mut Buffer,
         bytes: u64,
-    ) -> Option<Lines> {
-        let at = self.position(tag)?;
-        let lines = self.list[at].get_at_once(peer, remote, data, bytes)?;
-        self.count(peer, at, |c| {
-            c.bytes = c.bytes.saturating_add(bytes);
-            c.messages += 1;
-            c.received.count(bytes);
-        });
-        Some(lines)
-    }
-
-    /// See [`Lmt::gets_several`].
-    pub(crate) fn gets_several(&self, tag: MechanismTag, remote: &Cookie, data: &Buffer) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].gets_several(remote, data))
-    }
-
-    /// See [`Lmt::get_several`]. Counts the messages where they were received.
-    pub(crate) fn get_several(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        messages: &mut [Gathered],
-    ) -> usize {
-        let Some(at) = self.position(tag) else { return 0 };
-        let whole = self.list[at].get_several(peer, messages).min(messages.len());
-        self.count(peer, at, |c| {
-            c.gathered += whole as u64;
-            for message in &messages[..whole] {
-                c.bytes = c.bytes.saturating_add(message.bytes);
+    ) -> bool {
+        let Some(at) = self.position(tag) else { return false };
+        let is_here = self.list[at].get_at_once(peer, remote, data, bytes);
+        if is_here {
+            self.count(peer, at, |c| {
+                c.bytes = c.bytes.saturating_add(bytes);
                 c.messages += 1;
-                c.received.count(message.bytes);
-            }
-        });
-        whole
-    }
-
-    /// See [`Lmt::expects_nobody`].
-    #[inline]
-    pub(crate) fn expects_nobody(&mut self, tag: MechanismTag, peer: PeerKey, bytes: u64) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].expects_nobody(peer, bytes))
-    }
-
-    /// See [`Lmt::open`].
-    #[inline]
-    pub(crate) fn open(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<Handle> {
-        let at = self.position(tag)?;
-        let opened = self.list[at].open(peer, plan, data, cookie);
-        self.collect(peer, at);
-        Some(Handle { mechanism: at as u32, handle: opened?, peer })
-    }
-
-    /// See [`Lmt::meet`]. Counts a message that is here.
-    #[inline]
-    pub(crate) fn meet(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<Handle>> {
-        let at = self.position(tag)?;
-        let met = self.list[at].meet(peer, plan, remote, data);
-        self.collect(peer, at);
-        let bytes = plan.interval.bytes();
-        match met? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                self.count(peer, at, |c| {
-                    c.bytes = c.bytes.saturating_add(bytes.saturating_sub(copied_by_sender));
-                    c.peer_bytes = c.peer_bytes.saturating_add(copied_by_sender);
-                    c.messages += 1;
-                    c.met += 1;
-                    c.received.count(bytes);
-                });
-                Some(Meeting::Done { copied_by_sender, sender_knows })
-            }
-            Meeting::GoesOn(handle) => {
-                self.count(peer, at, |c| c.met += 1);
-                Some(Meeting::GoesOn(Handle { mechanism: at as u32, handle, peer }))
-            }
+                c.received.count(bytes);
+            });
         }
-    }
-
-    /// Whether messages by this mechanism come into shared buffers only.
-    pub(crate) fn is_of_shared(&self, tag: MechanismTag) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].reach() == Reach::SharedBuffers)
+        is_here
     }
 
     /// Whether a mechanism reaches the peer's declared memory in this

@@ -3,7 +3,6 @@
 use super::{Handle, Mechanisms};
 use crate::mechanism::{Fault, Role};
 use crate::rendezvous::PeerKey;
-use crate::selection::Taken;
 
 /// What one mechanism has done with one peer, seen from this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,15 +18,6 @@ pub struct Counters {
     pub peer_bytes: u64,
     /// How often it could not go on in this process.
     pub demotions: u64,
-    /// Messages from here that it has passed on to the next way
-    /// ([`Fault::Pass`]).
-    pub passed: u64,
-    /// Messages that it has received by meeting their senders, without an answer to the
-    /// announcement ([`crate::mechanism::Lmt::meet`]).
-    pub met: u64,
-    /// Messages that it has received several in one call
-    /// ([`crate::mechanism::Lmt::get_several`]).
-    pub gathered: u64,
     /// Those of the messages that this process sent.
     pub sent: Tally,
     /// Those that it received.
@@ -41,9 +31,6 @@ impl Counters {
         self.bytes += other.bytes;
         self.peer_bytes += other.peer_bytes;
         self.demotions += other.demotions;
-        self.passed += other.passed;
-        self.met += other.met;
-        self.gathered += other.gathered;
         self.sent.add(other.sent);
         self.received.add(other.received);
     }
@@ -107,18 +94,6 @@ impl Mechanisms {
         })
     }
 
-    /// What is to be said of a mechanism that is taken, and has passed messages on.
-    pub(crate) fn passed_on(&self, peer: PeerKey, taken: &Taken) -> Option<String> {
-        let Taken::By { mechanism, .. } = taken else { return None };
-        let (name, done) = self.counters(peer).find(|(name, _)| name == mechanism)?;
-        (done.passed > 0).then(|| {
-            format!(
-                "{name} has passed {} messages to this peer on to the next way, which it found to be faster for them",
-                done.passed
-            )
-        })
-    }
-
     /// Counts a message of `bytes` that `h` brought to its end.
     pub(crate) fn count_message(&mut self, h: Handle, role: Role, bytes: u64) {
         self.count(h.peer, h.mechanism as usize, |c| {
@@ -133,7 +108,6 @@ impl Mechanisms {
     pub(super) fn count_fault(&mut self, peer: PeerKey, at: usize, fault: &Fault) {
         match fault {
             Fault::Demote { .. } => self.count(peer, at, |c| c.demotions += 1),
-            Fault::Pass => self.count(peer, at, |c| c.passed += 1),
             Fault::PeerDead => {}
         }
     }

@@ -7,8 +7,8 @@ use crate::buffer::Buffer;
 use crate::checkup::{Finding, Host};
 use crate::keys::{Key, Value};
 use crate::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, Needs,
-    PeerFacts, Plan, Reach, Step, Unavailable,
+    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Reach, Step,
+    Unavailable,
 };
 use crate::rendezvous::PeerKey;
 use crate::slab::Slab;
@@ -34,21 +34,8 @@ pub(super) trait AnyLmt: Send {
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
-    fn exposes(&self) -> bool;
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool;
-    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64)
-    -> Option<Lines>;
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool;
-    fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize;
-    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool;
-    fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64>;
-    fn meet(
-        &mut self,
-        peer: PeerKey,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<u64>>;
+    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -170,60 +157,14 @@ impl<M: Lmt> AnyLmt for Table<M> {
         self.lmt.step(state, transfer, data, max_bytes)
     }
 
-    fn exposes(&self) -> bool {
-        self.lmt.exposes()
-    }
-
     fn expose(&mut self, peer: PeerKey, data: &Buffer, cookie: &mut Cookie) -> bool {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
         state.is_some_and(|state| self.lmt.expose(state, data, cookie))
     }
 
-    fn get_at_once(
-        &mut self,
-        peer: PeerKey,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        self.lmt.get_at_once(state, remote, data, bytes)
-    }
-
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
-        self.lmt.gets_several(remote, data)
-    }
-
-    fn get_several(&mut self, peer: PeerKey, messages: &mut [Gathered]) -> usize {
+    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
-        state.map_or(0, |state| self.lmt.get_several(state, messages))
-    }
-
-    fn expects_nobody(&mut self, peer: PeerKey, bytes: u64) -> bool {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
-        state.is_some_and(|state| self.lmt.expects_nobody(state, bytes))
-    }
-
-    fn open(&mut self, peer: PeerKey, plan: &Plan, data: &Buffer, cookie: &mut Cookie) -> Option<u64> {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        let transfer = self.lmt.open(state, plan, data, cookie)?;
-        Some(self.transfers.insert(transfer))
-    }
-
-    fn meet(
-        &mut self,
-        peer: PeerKey,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<u64>> {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut)?;
-        Some(match self.lmt.meet(state, plan, remote, data)? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                Meeting::Done { copied_by_sender, sender_knows }
-            }
-            Meeting::GoesOn(transfer) => Meeting::GoesOn(self.transfers.insert(transfer)),
-        })
+        state.is_some_and(|state| self.lmt.get_at_once(state, remote, data, bytes))
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

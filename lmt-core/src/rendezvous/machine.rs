@@ -178,14 +178,11 @@ fn breach(sentence: String) -> Fault {
     Fault::Demote { errno: libc::EPROTO, for_good: true, sentence }
 }
 
-/// What a fault says of its mechanism; nothing where the peer is dead. A sender that
-/// prepares may pass a message on, where its plan allows it, and nobody else: that is
-/// asked before.
+/// What a fault says of its mechanism; nothing where the peer is dead.
 fn demotion(fault: Fault) -> Option<(i32, bool, String)> {
     match fault {
         Fault::PeerDead => None,
         Fault::Demote { errno, for_good, sentence } => Some((errno, for_good, sentence)),
-        Fault::Pass => demotion(breach("it has passed a message on that it was to move".to_owned())),
     }
 }
 
@@ -266,7 +263,6 @@ impl Machine {
         match (key, result) {
             (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
             (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
-            (TransferKey::Send(id), Err(Fault::Pass)) if self.may_pass(id) => self.pass(id),
             (_, Err(fault)) => {
                 let Some((errno, for_good, sentence)) = demotion(fault) else {
                     return self.end(key, TransferError::PeerDead);

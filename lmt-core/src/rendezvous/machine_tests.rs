@@ -218,7 +218,6 @@ fn a_large_message_and_small_ones_take_turns() {
         attempt: 0,
         mechanism: TAG,
         model: Model::Get,
-        short: false,
         cookie: Cookie::empty(),
     };
     b.matched(A, &offer(1, 1 << 40), u64::MAX);
@@ -406,50 +405,6 @@ fn both_end_without_a_packet_where_both_know() {
     }
 }
 
-/// Who passes a message on has found nothing wrong: the next way is announced, and
-/// nobody hears of it.
-#[test]
-fn a_sender_passes_on_what_only_it_knows_of() {
-    let mut a = Machine::new();
-    let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
-    // Over its own other model, and not over that behind.
-    let order = [choice(1, Model::Both), choice(1, Model::Get), choice(2, Model::Get), choice(1, Model::Put)];
-    let id = a.send(B, 100, &order.into_iter().collect());
-    let Some(Action::Prepare { key, plan, .. }) = a.pop_action() else { panic!() };
-    assert!(plan.may_pass_on);
-    a.prepared(key, Err(Fault::Pass));
-    let rts = only_rts(&mut a);
-    assert_eq!((rts.mechanism, rts.model, rts.attempt, rts.send_id), (MechanismTag(2), Model::Get, 0, id));
-}
-
-/// A sender that was not to choose, a receiver, and who moves bytes already: each is told
-/// that its mechanism breaks its promise.
-#[test]
-fn nobody_else_passes_on() {
-    fn is_breach(machine: &mut Machine) -> bool {
-        matches!(machine.pop_action(), Some(Action::Blacklist { errno: libc::EPROTO, .. }))
-    }
-    let mut a = Machine::new();
-    a.send(B, 100, &candidates(&[Model::Both, Model::Get]));
-    let Some(Action::Prepare { key, plan, .. }) = a.pop_action() else { panic!() };
-    assert!(!plan.may_pass_on);
-    a.prepared(key, Err(Fault::Pass));
-    assert!(is_breach(&mut a));
-    let rts = only_rts(&mut a);
-    assert_eq!(rts.model, Model::Get);
-
-    let mut b = Machine::new();
-    b.matched(A, &rts, 100);
-    let Some(Action::Prepare { key, .. }) = b.pop_action() else { panic!() };
-    b.prepared(key, Err(Fault::Pass));
-    assert!(is_breach(&mut b));
-
-    let (mut two, ..) = begun(&[Model::Get], 100, 100);
-    let (key, _) = two.b.next_step(u64::MAX).expect("an active transfer");
-    two.b.stepped(key, Err(Fault::Pass));
-    assert!(is_breach(&mut two.b));
-}
-
 /// What a helping sender fails at after the receiver has ended the message is no
 /// failure; before, the receiver is told.
 #[test]
@@ -484,7 +439,6 @@ fn a_helper_comes_when_nothing_else_moves_and_now_and_then_to_look() {
         attempt: 0,
         mechanism: TAG,
         model: Model::Get,
-        short: false,
         cookie: Cookie::empty(),
     };
     two.a.matched(B, &rts, u64::MAX);
@@ -603,18 +557,17 @@ fn a_send_whose_receiver_is_gone_looks_whether_it_had_all() {
 #[test]
 fn a_mechanism_may_give_up_only_what_it_may_get_back() {
     let (one, other) = (MechanismTag(1), MechanismTag(2));
-    for (order, may_give_up, may_pass_on) in [
-        (&[one, other, one][..], true, true),
-        (&[one, other], false, false),
+    for (order, may_give_up) in [
+        (&[one, other, one][..], true),
+        (&[one, other], false),
         // What is left goes the next way, which is its own.
-        (&[one, one, other, one], false, true),
-        (&[one, one, other], false, false),
-        (&[one], false, false),
+        (&[one, one, other, one], false),
+        (&[one], false),
     ] {
         let list = order.iter().map(|mechanism| Choice { mechanism: *mechanism, model: Model::Stream });
         let mut machine = Machine::new();
         machine.send(B, 100, &list.collect());
         let Some(Action::Prepare { plan, .. }) = machine.pop_action() else { panic!("nothing is prepared") };
-        assert_eq!((plan.may_give_up, plan.may_pass_on), (may_give_up, may_pass_on), "{order:?}");
+        assert_eq!(plan.may_give_up, may_give_up, "{order:?}");
     }
 }

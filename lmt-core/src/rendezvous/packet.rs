@@ -66,9 +66,6 @@ pub struct Rts {
     pub mechanism: MechanismTag,
     /// Who is to move the bytes.
     pub model: Model,
-    /// Whether it stands for a short message, for which there is room among the unexpected
-    /// bytes: the receiver may copy it before a receive matches it.
-    pub short: bool,
     /// The sender's cookie.
     pub cookie: Cookie,
 }
@@ -100,17 +97,12 @@ pub struct Done {
     pub attempt: u8,
     /// From a receiver: whether the message arrived in shared buffers.
     pub shared: bool,
-    /// From a receiver that waited for the message and copied it as soon as it was
-    /// announced: whether its lines were in this core's caches, as far as it knows.
-    pub at_hand: bool,
-    /// From a receiver: whether it keeps the message for a receive to come.
-    pub kept: bool,
 }
 
 impl Done {
-    /// Of a message that took the general way.
+    /// Of an attempt that has gone well.
     pub const fn new(to: TransferKey, attempt: u8, shared: bool) -> Self {
-        Self { to, attempt, shared, at_hand: false, kept: false }
+        Self { to, attempt, shared }
     }
 }
 

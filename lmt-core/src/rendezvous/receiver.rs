@@ -58,16 +58,6 @@ impl Machine {
         id
     }
 
-    /// As [`Self::matched`], of a message that a mechanism has begun to bring in, all of it:
-    /// it is stepped.
-    pub fn met(&mut self, peer: PeerKey, rts: &Rts) -> ReceiveId {
-        let mut inbound = Inbound::new(peer, rts, rts.total_bytes);
-        inbound.side.held = true;
-        let id = ReceiveId(self.receives.insert(inbound));
-        self.enter(TransferKey::Receive(id), Phase::Active);
-        id
-    }
-
     /// A message has been copied without this machine: lets its sender know.
     pub fn received_at_once(&mut self, peer: PeerKey, done: Done) {
         self.packets.push_back((peer, Packet::Done(done)));

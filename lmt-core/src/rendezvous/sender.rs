@@ -28,18 +28,9 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Of the candidate that was asked last, what it is to do; it may pass all of it on
-    /// where another mechanism is behind it and it comes behind that again, and give the
-    /// rest up where that other one is next.
+    /// Of the candidate that was asked last, what it is to do.
     fn plan(&self) -> Plan {
-        let may_pass_on = self.candidates.may_pass_on(self.next_candidate);
-        let may_give_up = may_pass_on && self.next_other() == Some(self.next_candidate);
-        Plan { may_give_up, may_pass_on, ..self.side.plan() }
-    }
-
-    /// Where the candidates of others begin behind the mechanism that was asked last.
-    fn next_other(&self) -> Option<usize> {
-        self.candidates.next_other(self.next_candidate)
+        Plan { may_give_up: self.candidates.may_give_up(self.next_candidate), ..self.side.plan() }
     }
 
     /// Whether it is announced, and nothing is known of a receive that matched.
@@ -194,15 +185,7 @@ impl Machine {
         let packet = match outgoing.remote {
             None => {
                 let total_bytes = outgoing.total_bytes;
-                Packet::Rts(Rts {
-                    send_id: id,
-                    total_bytes,
-                    attempt,
-                    mechanism,
-                    model,
-                    short: false,
-                    cookie: *cookie,
-                })
+                Packet::Rts(Rts { send_id: id, total_bytes, attempt, mechanism, model, cookie: *cookie })
             }
             Some(receive_id) => {
                 let interval = side.interval;
@@ -216,22 +199,6 @@ impl Machine {
             self.enter(key, Phase::Starting);
             self.actions.push_back(Action::Start { key, interval });
         }
-    }
-
-    /// Whether the mechanism that was asked last may pass the message on.
-    pub(super) fn may_pass(&self, id: SendId) -> bool {
-        self.sends.get(id.0).is_some_and(|outgoing| outgoing.plan().may_pass_on)
-    }
-
-    /// The mechanism that was asked last passes the message on: the next other one is
-    /// prepared.
-    pub(super) fn pass(&mut self, id: SendId) {
-        if let Some(outgoing) = self.sends.get_mut(id.0)
-            && let Some(other) = outgoing.next_other()
-        {
-            outgoing.next_candidate = other;
-        }
-        self.prepare_next(id);
     }
 
     pub(super) fn on_cts(&mut self, peer: PeerKey, cts: &Cts) -> Result<(), ProtocolError> {

@@ -48,21 +48,14 @@ impl Candidates {
         false
     }
 
-    /// Where the choices of other mechanisms begin behind that of the choice before `next`,
-    /// which is asked last; `None` where there are none.
-    pub fn next_other(&self, next: usize) -> Option<usize> {
+    /// Whether the mechanism of the choice before `next` may give a message up: another one is
+    /// next, and it stands behind that again.
+    pub fn may_give_up(&self, next: usize) -> bool {
         let all = self.as_slice();
-        let asked = all.get(next.checked_sub(1)?)?.mechanism;
-        let other = all[next..].iter().position(|other| other.mechanism != asked)?;
-        Some(next + other)
-    }
-
-    /// Whether the mechanism of the choice before `next` may pass a message on: another one is
-    /// behind it, and it stands behind that again.
-    pub fn may_pass_on(&self, next: usize) -> bool {
-        let all = self.as_slice();
-        self.next_other(next)
-            .is_some_and(|other| all[other..].iter().any(|last| last.mechanism == all[next - 1].mechanism))
+        let Some(asked) = next.checked_sub(1).and_then(|at| all.get(at)) else { return false };
+        let mut behind = all[next..].iter().map(|other| other.mechanism);
+        behind.next().is_some_and(|other| other != asked.mechanism)
+            && behind.any(|last| last == asked.mechanism)
     }
 
     /// The same choices, with this one before the others if it is among them.
@@ -95,20 +88,6 @@ impl Candidates {
             }
         }
         self
-    }
-
-    /// The same choices with a stream first, where that comes next behind both ends'
-    /// copies; behind it the receiver copies alone ([`Self::with_one_end_first`]). `None`
-    /// where that is not so, or the first was chosen for this message.
-    #[must_use]
-    pub fn with_stream_first(mut self) -> Option<Self> {
-        let [first, second, ..] = self.as_slice() else { return None };
-        if self.is_chosen || (first.model, second.model) != (Model::Both, Model::Stream) {
-            return None;
-        }
-        self = self.with_one_end_first();
-        self.choices.swap(0, 1);
-        Some(self)
     }
 
     /// The same choices, those of [`Model::Stream`] behind the others.

@@ -34,39 +34,3 @@ fn one_end_goes_first_only_where_both_did() {
         assert_eq!(other.with_one_end_first().as_slice(), rest);
     }
 }
-
-#[test]
-fn a_stream_goes_first_only_where_it_is_next_behind_both_ends() {
-    let order = [choice(2, Model::Both), choice(1, Model::Stream), choice(2, Model::Get)];
-    let stream_first = |order: &[Choice]| {
-        let candidates: Candidates = order.iter().copied().collect();
-        candidates.with_stream_first().map(|changed| changed.as_slice().to_vec())
-    };
-    assert_eq!(stream_first(&order), Some(vec![order[1], order[2], order[0]]), "both ends are the last");
-    assert_eq!(stream_first(&order[..2]), Some(vec![order[1], order[0]]), "where that is all there is");
-    let later = [order[0], order[2], order[1]];
-    for other in [&order[1..], &order[..1], &later, &[]] {
-        assert_eq!(stream_first(other), None);
-    }
-    let chosen: Candidates = order.into_iter().collect();
-    assert!(chosen.with_first(order[0]).with_stream_first().is_none(), "what is timed is what was chosen");
-}
-
-#[test]
-fn a_message_may_be_passed_on_to_another_mechanism_with_its_own_behind_that() {
-    let (both, stream, get) = (choice(2, Model::Both), choice(1, Model::Stream), choice(2, Model::Get));
-    for (order, next, other, may) in [
-        (&[both, stream, get][..], 1, Some(1), true),
-        (&[both, get, stream], 1, Some(2), false),
-        (&[both, get, stream, get], 2, Some(2), true),
-        (&[both, stream, get], 2, Some(2), false),
-        (&[both, get], 1, None, false),
-        (&[both, stream, get], 0, None, false),
-        (&[both, stream, get], 3, None, false),
-        (&[], 0, None, false),
-    ] {
-        let candidates: Candidates = order.iter().copied().collect();
-        assert_eq!(candidates.next_other(next), other, "{order:?}, {next}");
-        assert_eq!(candidates.may_pass_on(next), may, "{order:?}, {next}");
-    }
-}

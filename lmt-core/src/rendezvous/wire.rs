@@ -64,13 +64,8 @@ const CTS_PART: u8 = 10;
 /// In the flag of DEMOTE: the receiver's buffer is in shared memory.
 const FLAG_SHARED: u8 = 2;
 
-/// In the flag of RTS, beside the model: it stands for a short message.
-const FLAG_SHORT: u8 = 0x80;
-
 /// In the number of DONE.
 const NUMBER_SHARED: u32 = 1;
-const NUMBER_AT_HAND: u32 = 2;
-const NUMBER_KEPT: u32 = 4;
 
 /// A packet's first word.
 #[derive(Clone, Copy)]
@@ -78,8 +73,7 @@ struct Head {
     kind: u8,
     attempt: u8,
     /// The packet's one yes or no: which side, for good, cancelled, in shared memory. In
-    /// DEMOTE with [`FLAG_SHARED`] beside it; in RTS and RETRY the model, in RTS with
-    /// [`FLAG_SHORT`].
+    /// DEMOTE with [`FLAG_SHARED`] beside it; in RTS and RETRY the model.
     flag: u8,
     cookie_bytes: u8,
     /// A mechanism's tag, or an errno.
@@ -124,8 +118,7 @@ impl Head {
     }
 
     fn model(self) -> Result<Model, WireError> {
-        let marks = if self.kind == RTS { FLAG_SHORT } else { 0 };
-        Model::from_wire(self.flag & !marks).ok_or_else(|| self.field("model", self.flag))
+        Model::from_wire(self.flag).ok_or_else(|| self.field("model", self.flag))
     }
 
     /// The packet's yes or no; a packet that names a model in its place has none.
@@ -224,8 +217,8 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
     Ok(match head.kind {
         RTS => {
             let (mechanism, model) = (MechanismTag(number), head.model()?);
-            let (total_bytes, short, cookie) = (at(1), head.flag & FLAG_SHORT != 0, cookie());
-            Packet::Rts(Rts { send_id, total_bytes, attempt, mechanism, model, short, cookie })
+            let (total_bytes, cookie) = (at(1), cookie());
+            Packet::Rts(Rts { send_id, total_bytes, attempt, mechanism, model, cookie })
         }
         RETRY => {
             let (receive_id, mechanism, model) = (ReceiveId(at(0)), MechanismTag(number), head.model()?);
@@ -243,9 +236,8 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
             Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good, shared })
         }
         DONE => {
-            let says = |mark| number & mark != 0;
-            let (shared, at_hand, kept) = (says(NUMBER_SHARED), says(NUMBER_AT_HAND), says(NUMBER_KEPT));
-            Packet::Done(Done { to, attempt, shared, at_hand, kept })
+            let shared = number & NUMBER_SHARED != 0;
+            Packet::Done(Done { to, attempt, shared })
         }
         FAIL => {
             let (receive_id, front) = (ReceiveId(at(0)), at(1));
@@ -270,8 +262,7 @@ impl Packet {
         let of_errno = |errno: i32| errno as u32;
         match self {
             Self::Rts(p) => {
-                let short = if p.short { FLAG_SHORT } else { 0 };
-                let head = head(RTS, p.attempt, p.model as u8 | short, p.mechanism.0);
+                let head = head(RTS, p.attempt, p.model as u8, p.mechanism.0);
                 PacketWords::new(head, &[p.send_id.0, p.total_bytes], Some(&p.cookie))
             }
             Self::Retry(p) => {
@@ -298,10 +289,7 @@ impl Packet {
             }
             Self::Done(p) => {
                 let (flag, id) = named(p.to);
-                let mark = |says, mark| if says { mark } else { 0 };
-                let number = mark(p.shared, NUMBER_SHARED)
-                    | mark(p.at_hand, NUMBER_AT_HAND)
-                    | mark(p.kept, NUMBER_KEPT);
+                let number = if p.shared { NUMBER_SHARED } else { 0 };
                 PacketWords::new(head(DONE, p.attempt, flag, number), &[id], None)
             }
             Self::Fail(p) => {

@@ -18,14 +18,14 @@ fn key() -> impl Strategy<Value = TransferKey> {
 }
 
 prop_compose! {
-    fn offers()(retry: bool, short: bool, id: u64, attempt: u8, tag: u32, model in model(), start: u64, end: u64,
+    fn offers()(retry: bool, id: u64, attempt: u8, tag: u32, model in model(), start: u64, end: u64,
                 cookie in cookie()) -> Packet {
         let mechanism = MechanismTag(tag);
         if retry {
             let interval = Interval { start, end };
             Packet::Retry(Retry { receive_id: ReceiveId(id), attempt, mechanism, model, interval, cookie })
         } else {
-            Packet::Rts(Rts { send_id: SendId(id), total_bytes: end, attempt, mechanism, model, short, cookie })
+            Packet::Rts(Rts { send_id: SendId(id), total_bytes: end, attempt, mechanism, model, cookie })
         }
     }
 }
@@ -44,9 +44,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn shorts()(kind in 0..5, at_hand: bool, kept: bool, id: u64, to in key(), attempt: u8, front: u64, errno: i32, flag: bool) -> Packet {
+    fn shorts()(kind in 0..5, id: u64, to in key(), attempt: u8, front: u64, errno: i32, flag: bool) -> Packet {
         match kind {
-            0 => Packet::Done(Done { to, attempt, shared: flag, at_hand, kept }),
+            0 => Packet::Done(Done { to, attempt, shared: flag }),
             1 => Packet::Fail(Fail { receive_id: ReceiveId(id), attempt, front, errno, for_good: flag }),
             2 => Packet::GiveUp(GiveUp { to, errno }),
             3 => Packet::Cancel { send_id: SendId(id) },
@@ -117,8 +117,7 @@ proptest! {
 fn the_announcement_of_contiguous_memory_and_its_answer_fit_a_line() {
     let cookie = Cookie::new(&[7; 16]).unwrap();
     let (send_id, receive_id, mechanism) = (SendId(1), ReceiveId(2), MechanismTag(3));
-    let rts =
-        Rts { send_id, total_bytes: 9, attempt: 0, mechanism, model: Model::Both, short: false, cookie };
+    let rts = Rts { send_id, total_bytes: 9, attempt: 0, mechanism, model: Model::Both, cookie };
     let cts = Cts { send_id, receive_id, attempt: 0, interval: None, shared: true, cookie };
     for packet in [Packet::Rts(rts), Packet::Cts(cts)] {
         assert_eq!(packet.encode(&mut [0; Packet::MAX_BYTES]), crate::inbox::INLINE_BYTES);

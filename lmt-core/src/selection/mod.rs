@@ -29,20 +29,6 @@ use crate::mechanism::{Model, Reach, SharedEnds};
 use crate::mechanisms::Standing;
 use crate::rendezvous::MechanismTag;
 
-/// While so many messages to a peer are under way, further ones take streams
-/// last: what a window of them puts into shared memory before it is received is
-/// more than caches hold (docs/selection.md).
-pub const STREAMS_AT_ONCE: u32 = 4;
-
-/// Of several messages at once that two processes send each other, those of so many bytes
-/// and more take the stream that comes next: shorter ones stay in the caches
-/// (docs/performance.md).
-pub const STREAM_OF_WINDOW_BYTES: u64 = 512 << 10;
-
-/// They do from where so many bytes are under way to a peer, or were in the window before: more
-/// than its caches hold.
-pub const LONG_WINDOW_BYTES: u64 = 8 << 20;
-
 /// One mechanism of an endpoint, with what is known of it with one peer.
 #[derive(Clone, Debug)]
 pub struct KnownMechanism {

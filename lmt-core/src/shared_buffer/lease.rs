@@ -31,11 +31,11 @@ pub(super) enum Quiet {
     No,
 }
 
-/// So many bits a generation has, which stands in few words of an announcement. It returns after
+/// So many bits a generation has. It returns after
 /// 2^26 leases of its arena, and does no harm then: a line is not given out again while it is
 /// open or taken, and whoever still names the lease of before would have to find just this
 /// generation open in just this line.
-pub const GENERATION_BITS: u32 = 26;
+const GENERATION_BITS: u32 = 26;
 
 /// The generation behind this one.
 pub(super) const fn next(generation: u32) -> u32 {
@@ -57,13 +57,6 @@ impl LeaseWord {
         // Release: what the owner did with the memory before is done for a peer
         // whose `take` reads this.
         self.0.store(word(generation, OPEN), Ordering::Release);
-    }
-
-    /// Asks for the word, which the owner has changed last, before the peer takes the lease.
-    #[cfg(not(loom))]
-    #[inline]
-    pub fn take_over(&self) {
-        lmt_copy::take_over(std::ptr::from_ref(self).cast(), size_of::<u64>());
     }
 
     /// The peer takes a lease; false when it is over, or never was.

@@ -30,9 +30,9 @@ mod registry;
 pub use arena::{Arena, HEAD_BYTES, LEASES, lease_in};
 #[cfg(not(loom))]
 pub use buffer::{SharedBuffer, alloc, alloc_untaken};
-pub use lease::{GENERATION_BITS, LeaseWord};
+pub use lease::LeaseWord;
 #[cfg(not(loom))]
-pub use offer::{Offer, OfferError, Part, are_shared, arena, given_up, is_shared, place_of};
+pub use offer::{Offer, OfferError, Part, are_shared, arena, given_up, is_shared};
 
 /// The usual length of an arena: of address space; memory is taken with the
 /// buffers.

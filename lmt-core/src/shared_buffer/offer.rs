@@ -28,17 +28,6 @@ fn is_shared_in(registry: &Registry, data: &Buffer) -> bool {
     data.total_bytes() > 0 && pieces.into_iter().all(|s| registry.has(s.address, s.bytes))
 }
 
-/// Where contiguous memory in a shared buffer is: its arena's number, and the offset there in
-/// bytes.
-#[inline]
-pub fn place_of(data: &Buffer) -> Option<(u32, u64)> {
-    let registry = registry::existing()?;
-    let mut pieces = data.segments().iter().filter(|piece| piece.bytes > 0);
-    let (Some(piece), None) = (pieces.next(), pieces.next()) else { return None };
-    let recent = registry.recent(piece.address, piece.bytes)?;
-    Some((recent.arena, (piece.address - recent.base) as u64))
-}
-
 /// The arena of this process that has this number.
 pub fn arena(id: u32) -> Option<Arc<Arena>> {
     registry::existing()?.arena(id)

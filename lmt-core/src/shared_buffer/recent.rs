@@ -13,13 +13,10 @@ pub(super) struct Recent {
     /// Its memory.
     pub start: usize,
     pub end: usize,
-    /// Its arena's address and number.
-    pub base: usize,
-    pub arena: u32,
 }
 
 impl Recent {
-    const NONE: Self = Self { registry: 0, drops: 0, start: 0, end: 0, base: 0, arena: 0 };
+    const NONE: Self = Self { registry: 0, drops: 0, start: 0, end: 0 };
 
     /// Whether this memory is in it, and it has not been dropped.
     const fn has(&self, registry: usize, drops: u64, address: usize, bytes: usize) -> bool {

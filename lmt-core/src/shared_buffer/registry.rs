@@ -220,10 +220,9 @@ impl Registry {
     fn look_up(&self, registry: usize, drops: u64, address: usize, bytes: usize) -> Option<Recent> {
         let state = self.state();
         let (used, offset, block) = state.place(address, bytes)?;
-        let base = address - offset;
-        let start = base + block;
+        let start = address - offset + block;
         let end = start + used.blocks.get(&block)?.bytes;
-        let found = Recent { registry, drops, start, end, base, arena: used.arena.id() };
+        let found = Recent { registry, drops, start, end };
         drop(state);
         recent::keep(found);
         Some(found)

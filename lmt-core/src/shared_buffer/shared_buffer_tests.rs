@@ -269,23 +269,3 @@ fn memory_of_a_dropped_buffer_is_not_shared() {
     assert!(!registry.has(kept.as_ptr().addr() + 1, kept.len().next_multiple_of(4096)));
     assert!(!registry.has(kept.as_ptr().addr(), usize::MAX));
 }
-
-#[test]
-fn a_place_is_the_same_whoever_asked_before() {
-    let (mut one, mut other) = (alloc(5000).unwrap(), alloc(70_000).unwrap());
-    let place = |buffer: &mut SharedBuffer| {
-        let (arena, offset) = (buffer.arena().id(), buffer.offset() as u64);
-        let found = crate::buffer::lend_mut(&mut buffer[100..], |data| place_of(data));
-        assert_eq!(found, Some((arena, offset + 100)));
-    };
-    for _ in 0..3 {
-        place(&mut one);
-        place(&mut other);
-    }
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            place(&mut other);
-            place(&mut one);
-        });
-    });
-}

@@ -1,12 +1,9 @@
 //! Sends without a transfer: in the Get model those of which a mechanism has nothing to keep
-//! here ([`crate::mechanism::Lmt::expose`]), in the Both model those that it has opened
-//! ([`crate::mechanism::Lmt::open`]). Until the receiver has said that it has the message, or
-//! that it cannot have it so, there is their memory, and the mechanism's part of the latter.
+//! here ([`crate::mechanism::Lmt::expose`]). Until the receiver has said that it has the
+//! message, or that it cannot have it so, there is only their memory.
 #![forbid(unsafe_code)]
 
-use super::windows::Among;
 use crate::buffer::Buffer;
-use crate::mechanisms::Handle;
 use crate::rendezvous::{Candidates, Packet, PeerKey, ProtocolError, SendId, TransferKey};
 use crate::slab::{Slab, Standing};
 
@@ -17,39 +14,16 @@ pub(super) struct Exposed {
     pub candidates: Candidates,
     pub token: u64,
     pub peer: PeerKey,
-    pub among: Option<Among>,
     /// Whether it was to be taken back.
     pub cancel_sent: bool,
     /// The transfer that it has become, once its receiver could not copy it so. That has
     /// the buffer then, and frees this slot when it ends.
     pub transfer: Option<SendId>,
-    /// Whether it is a short message that could have gone in cells.
-    pub short: bool,
-    /// What helps its receiver, where it was opened, and how much that has copied.
-    pub opened: Option<Handle>,
-    pub copied_bytes: u64,
 }
 
 impl Exposed {
-    pub const fn new(
-        buffer: Buffer,
-        candidates: Candidates,
-        token: u64,
-        peer: PeerKey,
-        among: Option<Among>,
-    ) -> Self {
-        Self {
-            buffer,
-            candidates,
-            token,
-            peer,
-            among,
-            cancel_sent: false,
-            transfer: None,
-            short: false,
-            opened: None,
-            copied_bytes: 0,
-        }
+    pub const fn new(buffer: Buffer, candidates: Candidates, token: u64, peer: PeerKey) -> Self {
+        Self { buffer, candidates, token, peer, cancel_sent: false, transfer: None }
     }
 }
 

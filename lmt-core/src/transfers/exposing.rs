@@ -1,96 +1,26 @@
-//! What is sent and received without a transfer: see [`super::exposed`] for its sends,
-//! [`super::opening`] for those with which the sender helps, and
-//! [`crate::mechanism::Lmt::get_at_once`] and [`crate::mechanism::Lmt::meet`] for what
-//! receivers do.
+//! What is sent and received without a transfer: see [`super::exposed`] for its sends, and
+//! [`crate::mechanism::Lmt::get_at_once`] for what receivers do.
 
-use super::at_hand::AtHand;
 use super::exposed::{self, Exposed};
 use super::{Ended, Side, Transfers, index_of, place};
 use crate::buffer::{Access, Buffer};
-use crate::mechanism::{Cookie, Gathered, Interval, Lines, Meeting, Model, Plan, Role};
+use crate::mechanism::{Cookie, Model};
 use crate::rendezvous::{
-    Candidates, Choice, Cts, Demote, Done, MechanismTag, Packet, PeerKey, ProtocolError, Received, Rts,
-    SendId, TransferError, TransferKey,
+    Candidates, Choice, Demote, Done, Packet, PeerKey, ProtocolError, Received, Rts, SendId, TransferError,
+    TransferKey,
 };
 use crate::shared_buffer::is_shared;
-
-/// Why a receiver copies a message at once.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Receipt {
-    /// A receive waited for it when its announcement came.
-    Awaited,
-    /// A receive has come for it later.
-    Late,
-    /// None has: it is kept.
-    Kept,
-}
-
-/// How a short message is announced: by which choice, with which cookie, and the choices to
-/// take if that fails.
-pub(crate) struct Ways {
-    choice: Choice,
-    cookie: Cookie,
-    candidates: Candidates,
-}
 
 impl Transfers {
     /// Announces it, and counts it as read.
     pub(super) fn announce_exposed(&mut self, send: Exposed, choice: Choice, cookie: &Cookie) -> SendId {
-        let (peer, total_bytes, short) = (send.peer, send.buffer.total_bytes(), send.short);
+        let (peer, total_bytes) = (send.peer, send.buffer.total_bytes());
         let Choice { mechanism, model } = choice;
         let send_id = self.exposed.insert(send);
         self.readers.replace(None, Some(peer));
-        let rts = Rts { send_id, total_bytes, attempt: 0, mechanism, model, short, cookie: *cookie };
+        let rts = Rts { send_id, total_bytes, attempt: 0, mechanism, model, cookie: *cookie };
         self.machine.announce_exposed(peer, rts);
         send_id
-    }
-
-    /// Whether a short message to this peer is likely to be copied in less time by its
-    /// receiver alone than through cells.
-    pub(crate) fn is_at_hand(&mut self, peer: PeerKey, bytes: u64) -> bool {
-        // Who has several under way had better not wait for the first.
-        let is_alone = self.sends_to(peer) == 0 && self.readers.peers == 0;
-        is_alone && !self.crowded && bytes <= Self::AT_ONCE_BYTES && self.at_hand(peer).is_likely(bytes)
-    }
-
-    /// A short message to this peer has gone in cells.
-    pub(crate) fn went_in_cells(&mut self, peer: PeerKey, bytes: u64) {
-        self.at_hand(peer).pass(bytes);
-    }
-
-    /// What [`Self::is_at_hand`] says, to be told to people.
-    pub(crate) fn is_taken_to_be_at_hand(&self, peer: PeerKey, bytes: u64) -> bool {
-        !self.crowded && self.at_hand.get(peer as usize).is_none_or(|known| known.is_so(bytes))
-    }
-
-    fn at_hand(&mut self, peer: PeerKey) -> &mut AtHand {
-        let index = peer as usize;
-        if self.at_hand.len() <= index {
-            self.at_hand.resize_with(index + 1, AtHand::default);
-        }
-        &mut self.at_hand[index]
-    }
-
-    /// The ways by which a short message can be announced for its receiver to copy it
-    /// alone, without a transfer here; for [`Self::send_short`].
-    pub(crate) fn ways_of_short(
-        &mut self,
-        peer: PeerKey,
-        buffer: &Buffer,
-        candidates: &Candidates,
-    ) -> Option<Ways> {
-        let mut alone = candidates.as_slice().iter().filter(|choice| choice.model == Model::Get);
-        let mut cookie = Cookie::empty();
-        let choice =
-            *alone.find(|choice| self.mechanisms.expose(choice.mechanism, peer, buffer, &mut cookie))?;
-        Some(Ways { choice, cookie, candidates: candidates.with_first(choice) })
-    }
-
-    /// Announces a short message for its receiver to copy it alone, as soon as it can.
-    pub(crate) fn send_short(&mut self, peer: PeerKey, buffer: Buffer, ways: &Ways, token: u64) -> SendId {
-        self.window(peer).begin(buffer.total_bytes());
-        let send = Exposed { short: true, ..Exposed::new(buffer, ways.candidates, token, peer, None) };
-        self.announce_exposed(send, ways.choice, &ways.cookie)
     }
 
     /// The way by which a message is announced without a transfer, if it can be.
@@ -117,45 +47,20 @@ impl Transfers {
     ) -> Result<(), ProtocolError> {
         let Some(send) = self.exposed.named_by(peer, slot)? else { return Ok(()) };
         match (send.transfer, packet) {
-            (None, &Packet::Done(Done { attempt: 0, at_hand, kept, .. })) => {
-                let (short, bytes, was_met) = (send.short, send.buffer.total_bytes(), send.opened.is_some());
-                if was_met {
-                    self.window(peer).meetings.succeed();
-                }
-                if short {
-                    self.at_hand(peer).learn(bytes, at_hand);
-                }
-                self.end_exposed(slot, Ok(()), if kept && short { bytes } else { 0 });
-            }
+            (None, Packet::Done(Done { attempt: 0, .. })) => self.end_exposed(slot, Ok(())),
             (None, Packet::CancelReply { cancelled, .. }) if send.cancel_sent => {
                 if *cancelled {
-                    self.end_exposed(slot, Err(TransferError::Cancelled), 0);
+                    self.end_exposed(slot, Err(TransferError::Cancelled));
                 }
             }
-            // Who could have met this end takes the general way.
-            (None, Packet::Cts(Cts { attempt: 0, .. })) if send.opened.is_some() => {
-                self.become_transfer(peer, slot, packet)?;
+            (None, Packet::Demote(Demote { attempt: 0, .. })) => {
+                let transfer = self.adopt(slot);
+                self.packet_for_adopted(peer, transfer, packet)?;
             }
-            (None, Packet::Demote(Demote { attempt: 0, .. })) => self.become_transfer(peer, slot, packet)?,
             (Some(transfer), _) => self.packet_for_adopted(peer, Some(transfer), packet)?,
             _ => return Err(exposed::out_of_place(slot)),
         }
         Ok(())
-    }
-
-    /// Makes a transfer of a send for its receiver's answer, which is about that.
-    #[cold]
-    fn become_transfer(&mut self, peer: PeerKey, slot: u64, packet: &Packet) -> Result<(), ProtocolError> {
-        if let Some(opened) = self.exposed.get(slot).and_then(|send| send.opened) {
-            self.was_not_met(peer);
-            // Nobody begins there any more, whatever becomes of the answer.
-            if self.mechanisms.leave(opened) {
-                self.end_exposed(slot, Ok(()), 0);
-                return Ok(());
-            }
-        }
-        let transfer = self.adopt(slot);
-        self.packet_for_adopted(peer, transfer, packet)
     }
 
     #[cold]
@@ -175,168 +80,50 @@ impl Transfers {
     #[cold]
     fn adopt(&mut self, slot: u64) -> Option<SendId> {
         let send = self.exposed.get_mut(slot)?;
-        let Exposed { ref mut buffer, ref candidates, token, peer, among, cancel_sent, short, .. } = *send;
-        let handle = send.opened.take();
-        self.opened.retain(|other| *other != slot);
+        let Exposed { ref mut buffer, ref candidates, token, peer, cancel_sent, .. } = *send;
         let model = candidates.as_slice().first().map_or(Model::Get, |choice| choice.model);
         let buffer = std::mem::replace(buffer, Buffer::empty(Access::Read));
         let id = self.machine.adopt(peer, buffer.total_bytes(), candidates, cancel_sent);
         send.transfer = Some(id);
-        let side = Side {
-            among,
-            reader: Some(peer),
-            exposed: Some(slot),
-            handle,
-            carrier: handle,
-            model,
-            ..Side::new(buffer, token, peer)
-        };
-        if short {
-            self.at_hand(peer).learn(side.buffer.total_bytes(), false);
-        }
+        let side = Side { reader: Some(peer), exposed: Some(slot), model, ..Side::new(buffer, token, peer) };
         place(&mut self.sends, index_of(id.0), side);
         Some(id)
     }
 
     /// Ends a send of which there is no transfer.
-    pub(super) fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>, kept_bytes: u64) {
+    pub(super) fn end_exposed(&mut self, slot: u64, result: Result<(), TransferError>) {
         let Some(send) = self.exposed.get_mut(slot) else { return };
-        let Exposed { ref buffer, ref candidates, token, peer, among, copied_bytes, .. } = *send;
+        let Exposed { ref buffer, ref candidates, token, peer, .. } = *send;
         let bytes = buffer.total_bytes();
         let first = candidates.as_slice().first().copied();
-        if let Some(handle) = send.opened.take() {
-            self.opened.retain(|other| *other != slot);
-            self.mechanisms.finish(handle);
-        }
         self.exposed.discard(slot);
         self.readers.replace(Some(peer), None);
-        let window = self.window(peer);
-        window.end(bytes);
-        if let Some(Choice { mechanism, model }) = first.filter(|_| result.is_ok()) {
-            if let Some(among) = among {
-                window.learn(among, bytes, model, copied_bytes);
-            }
+        self.has_ended(peer);
+        if let Some(Choice { mechanism, .. }) = first.filter(|_| result.is_ok()) {
             self.mechanisms.count_exposed(mechanism, peer, bytes);
         }
-        self.pauses.end(bytes);
-        self.ended.push_back(Ended::Send { token, result, kept_bytes });
+        self.ended.push_back(Ended::Send { token, result });
     }
 
     /// A receive was found for an RTS, and its message is short enough to be copied at once:
     /// it is in `buffer`, and its sender is told, if this returns how many bytes it is. If
-    /// not, the message is to be given to [`Self::matched`], which goes on with one whose
-    /// sender is still copying. The sender is told besides whether it was at hand.
+    /// not, the message is to be given to [`Self::matched`].
     #[inline]
-    pub(crate) fn get_at_once(
-        &mut self,
-        peer: PeerKey,
-        rts: &Rts,
-        buffer: &mut Buffer,
-        receipt: Receipt,
-    ) -> Option<Received> {
+    pub(crate) fn get_at_once(&mut self, peer: PeerKey, rts: &Rts, buffer: &mut Buffer) -> Option<Received> {
         let total_bytes = rts.total_bytes;
         let received_bytes = total_bytes.min(buffer.total_bytes());
-        let (lines, sender_knows) = match self.get_by_itself(peer, rts, buffer, received_bytes) {
-            Some(lines) => (lines, false),
-            // What is only kept has no receive that could go on with it.
-            None if receipt != Receipt::Kept => (Lines::Elsewhere, self.meet(peer, rts, buffer)?),
-            None => return None,
-        };
-        let received = self.count_at_once(peer, rts, received_bytes);
-        if !sender_knows {
-            let at_hand = receipt == Receipt::Awaited && lines == Lines::AtHand;
-            let kept = receipt == Receipt::Kept;
-            self.machine.received_at_once(peer, Done { at_hand, kept, ..done(rts, buffer) });
+        let is_here = rts.model == Model::Get
+            && (1..=Self::AT_ONCE_BYTES).contains(&received_bytes)
+            && self.mechanisms.get_at_once(rts.mechanism, peer, &rts.cookie, buffer, received_bytes);
+        if !is_here {
+            return None;
         }
-        Some(received)
-    }
-
-    fn count_at_once(&mut self, peer: PeerKey, rts: &Rts, received_bytes: u64) -> Received {
         self.at_once_bytes += received_bytes;
-        self.pauses.end(received_bytes);
         let window = self.window(peer);
         window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
-        let total_bytes = rts.total_bytes;
-        Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes }
-    }
-
-    /// Whether a message for which a receive waits can be [copied](Self::get_several) with the
-    /// next ones.
-    pub(crate) fn may_gather(&mut self, peer: PeerKey, rts: &Rts, buffer: &Buffer) -> bool {
-        // Whose sender asks whether it was at hand are timed each by itself.
-        let may_be = !rts.short && self.mechanisms.gets_several(rts.mechanism, &rts.cookie, buffer);
-        may_be && self.comes_by_itself(peer, rts, rts.total_bytes.min(buffer.total_bytes()))
-    }
-
-    /// Copies several messages by one mechanism, each as [`Self::get_at_once`] does. Returns how
-    /// many of them are here, of which each is to be [told](Self::got_at_once); the others are
-    /// to be copied as if nothing had been.
-    pub(crate) fn get_several(
-        &mut self,
-        peer: PeerKey,
-        mechanism: MechanismTag,
-        messages: &mut [Gathered],
-    ) -> usize {
-        self.mechanisms.get_several(mechanism, peer, messages)
-    }
-
-    /// One of them is here: its sender is told.
-    pub(crate) fn got_at_once(
-        &mut self,
-        peer: PeerKey,
-        rts: &Rts,
-        buffer: &Buffer,
-        received_bytes: u64,
-    ) -> Received {
-        let received = self.count_at_once(peer, rts, received_bytes);
-        self.machine.received_at_once(peer, done(rts, buffer));
-        received
-    }
-
-    /// Copies a message without its sender, if it is one that its receiver copies alone, or
-    /// this end expects no help.
-    #[inline]
-    fn get_by_itself(
-        &mut self,
-        peer: PeerKey,
-        rts: &Rts,
-        buffer: &mut Buffer,
-        received_bytes: u64,
-    ) -> Option<Lines> {
-        if !self.comes_by_itself(peer, rts, received_bytes) {
-            return None;
-        }
-        self.mechanisms.get_at_once(rts.mechanism, peer, &rts.cookie, buffer, received_bytes)
-    }
-
-    /// Whether its receiver copies a message alone and at once.
-    #[inline]
-    fn comes_by_itself(&mut self, peer: PeerKey, rts: &Rts, received_bytes: u64) -> bool {
-        match rts.model {
-            _ if !(1..=Self::AT_ONCE_BYTES).contains(&received_bytes) => false,
-            Model::Get => true,
-            Model::Both => self.mechanisms.expects_nobody(rts.mechanism, peer, received_bytes),
-            _ => false,
-        }
-    }
-
-    /// Copies a message with its sender, if that has opened it; whether the sender knows that
-    /// it has ended. If it goes on, its transfer waits to be [matched](Self::matched).
-    #[inline]
-    fn meet(&mut self, peer: PeerKey, rts: &Rts, buffer: &mut Buffer) -> Option<bool> {
-        if rts.model != Model::Both || !self.may_be_met(rts, buffer) {
-            return None;
-        }
-        let whole = Interval { start: 0, end: rts.total_bytes };
-        let plan = self.told(Plan::new(Role::Receiver, Model::Both, whole));
-        match self.mechanisms.meet(rts.mechanism, peer, &plan, &rts.cookie, buffer)? {
-            Meeting::Done { sender_knows, .. } => Some(sender_knows),
-            Meeting::GoesOn(handle) => {
-                self.at_once_bytes += rts.total_bytes;
-                self.met = Some((peer, rts.send_id, handle));
-                None
-            }
-        }
+        let done = Done::new(TransferKey::Send(rts.send_id), rts.attempt, is_shared(buffer));
+        self.machine.received_at_once(peer, done);
+        Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })
     }
 
     /// How much [`Self::get_at_once`] has copied so far, in bytes.
@@ -347,9 +134,6 @@ impl Transfers {
 
     /// Up to there a receiver that copies alone does so without a transfer.
     pub(crate) const AT_ONCE_BYTES: u64 = 256 << 10;
-
-    /// Up to there a receiver that copies with its sender does so, who copies half of it.
-    pub(crate) const MEETING_BYTES: u64 = 4 * Self::AT_ONCE_BYTES;
 
     /// Asks the peer to forget such a message, if it has none of it yet.
     pub(super) fn cancel_exposed(&mut self, slot: u64) {
@@ -364,20 +148,11 @@ impl Transfers {
     /// Ends all of them to a peer that is dead or gone.
     pub(super) fn end_exposed_to(&mut self, peer: PeerKey) {
         for slot in self.exposed.to(peer) {
-            let Some(send) = self.exposed.get(slot).filter(|send| send.transfer.is_none()) else { continue };
-            // Its end may have been left for this side to see.
-            let is_whole = send.opened.is_some_and(|opened| self.mechanisms.leave(opened));
-            self.end_exposed(slot, if is_whole { Ok(()) } else { Err(TransferError::PeerDead) }, 0);
-        }
-        if let Some(known) = self.at_hand.get_mut(peer as usize) {
-            *known = AtHand::default();
+            if self.exposed.get(slot).is_some_and(|send| send.transfer.is_none()) {
+                self.end_exposed(slot, Err(TransferError::PeerDead));
+            }
         }
     }
-}
-
-/// What the sender of a message hears that has come into this buffer.
-fn done(rts: &Rts, buffer: &Buffer) -> Done {
-    Done::new(TransferKey::Send(rts.send_id), rts.attempt, is_shared(buffer))
 }
 
 #[cfg(test)]

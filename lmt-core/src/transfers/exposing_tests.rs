@@ -17,7 +17,7 @@ const PEER: PeerKey = 0;
 /// What a mechanism's receiver does.
 #[derive(Clone, Copy, Default)]
 struct Can {
-    at_once: Option<Lines>,
+    at_once: bool,
     prepare: bool,
 }
 
@@ -58,14 +58,11 @@ impl Lmt for Reads {
         Ok(Step { bytes, done: true })
     }
     fn finish(&mut self, (): &mut (), _: Role) {}
-    fn exposes(&self) -> bool {
-        self.exposes
-    }
     fn expose(&mut self, (): &mut (), _: &Buffer, cookie: &mut Cookie) -> bool {
         *cookie = Cookie::new(&[7]).unwrap();
         self.exposes
     }
-    fn get_at_once(&mut self, (): &mut (), remote: &Cookie, _: &mut Buffer, _: u64) -> Option<Lines> {
+    fn get_at_once(&mut self, (): &mut (), remote: &Cookie, _: &mut Buffer, _: u64) -> bool {
         assert_eq!(remote.as_bytes(), [7]);
         self.can.lock().unwrap().at_once
     }
@@ -81,11 +78,11 @@ struct Two {
 
 impl Two {
     fn new() -> Self {
-        let first = Arc::new(Mutex::new(Can { at_once: Some(Lines::AtHand), prepare: true }));
+        let first = Arc::new(Mutex::new(Can { at_once: true, prepare: true }));
         let side = || {
             let mut mechanisms = Mechanisms::new();
             mechanisms.register(Reads { name: "first", exposes: true, can: Arc::clone(&first) });
-            let can = Arc::new(Mutex::new(Can { at_once: None, prepare: true }));
+            let can = Arc::new(Mutex::new(Can { at_once: false, prepare: true }));
             mechanisms.register(Reads { name: "second", exposes: false, can });
             meet(&mut mechanisms, PEER);
             meet(&mut mechanisms, 1);
@@ -94,7 +91,7 @@ impl Two {
         Self { a: side(), b: side(), first, memory: vec![0; BYTES as usize] }
     }
 
-    fn can(&self, at_once: Option<Lines>, prepare: bool) {
+    fn can(&self, at_once: bool, prepare: bool) {
         *self.first.lock().unwrap() = Can { at_once, prepare };
     }
 
@@ -117,14 +114,6 @@ impl Two {
         self.announced()
     }
 
-    /// The same as a short message.
-    fn send_short(&mut self) -> Rts {
-        let buffer = self.buffer(Access::Read);
-        let ways = self.a.ways_of_short(PEER, &buffer, &Self::candidates()).expect("the first exposes");
-        self.a.send_short(PEER, buffer, &ways, TOKEN);
-        self.announced()
-    }
-
     fn announced(&mut self) -> Rts {
         assert_eq!((self.a.active(), self.a.sends_to(PEER), self.a.other_readers(1)), (0, 1, 1));
         match self.a.pop_packet() {
@@ -134,9 +123,9 @@ impl Two {
     }
 
     /// Copies the message at once, if the receiver can.
-    fn get_at_once(&mut self, rts: &Rts, receipt: Receipt) -> Option<Received> {
+    fn get_at_once(&mut self, rts: &Rts) -> Option<Received> {
         let mut buffer = self.buffer(Access::Write);
-        self.b.get_at_once(PEER, rts, &mut buffer, receipt)
+        self.b.get_at_once(PEER, rts, &mut buffer)
     }
 
     /// Lets packets and copies go on until nothing moves; what the sender has heard.
@@ -161,12 +150,12 @@ impl Two {
     }
 
     /// What has become of the send; all it took is free again.
-    fn ended(&mut self) -> (Result<(), TransferError>, u64) {
+    fn ended(&mut self) -> Result<(), TransferError> {
         match self.a.pop_ended() {
-            Some(Ended::Send { token: TOKEN, result, kept_bytes }) => {
+            Some(Ended::Send { token: TOKEN, result }) => {
                 assert_eq!((self.a.sends_to(PEER), self.a.other_readers(1)), (0, 0));
                 assert!(self.a.pop_ended().is_none(), "a send ends once");
-                (result, kept_bytes)
+                result
             }
             other => panic!("{other:?}"),
         }
@@ -183,11 +172,11 @@ fn a_receiver_that_can_copies_without_a_transfer_on_either_side() {
     let mut two = Two::new();
     for _ in 0..3 {
         let rts = two.send();
-        let received = two.get_at_once(&rts, Receipt::Awaited).expect("it can");
+        let received = two.get_at_once(&rts).expect("it can");
         assert_eq!((received.total_bytes, received.received_bytes), (BYTES, BYTES));
         assert_eq!(two.b.active(), 0);
-        assert!(matches!(two.settle()[..], [Packet::Done(Done { at_hand: true, kept: false, .. })]));
-        assert_eq!(two.ended(), (Ok(()), 0));
+        assert!(matches!(two.settle()[..], [Packet::Done(_)]));
+        assert_eq!(two.ended(), Ok(()));
         assert_eq!(two.a.packet(PEER, &done(&rts)), Ok(Incoming::Handled), "what is stale is no news");
         assert!(two.a.pop_ended().is_none());
     }
@@ -206,13 +195,13 @@ fn a_short_buffer_gets_the_beginning() {
     let mut two = Two::new();
     let rts = two.send();
     two.memory.truncate(100);
-    let received = two.get_at_once(&rts, Receipt::Awaited).expect("it can");
+    let received = two.get_at_once(&rts).expect("it can");
     assert_eq!((received.total_bytes, received.received_bytes, received.truncated), (BYTES, 100, true));
     two.settle();
-    assert_eq!(two.ended(), (Ok(()), 0));
+    assert_eq!(two.ended(), Ok(()));
     let rts = two.send();
     two.memory.clear();
-    assert!(two.get_at_once(&rts, Receipt::Awaited).is_none(), "there is nothing to copy");
+    assert!(two.get_at_once(&rts).is_none(), "there is nothing to copy");
 }
 
 #[test]
@@ -220,29 +209,29 @@ fn what_is_long_or_another_model_is_no_matter_of_one_call() {
     let mut two = Two::new();
     let rts = two.send();
     two.memory.resize(1 << 20, 0);
-    assert!(two.get_at_once(&Rts { total_bytes: 1 << 20, ..rts }, Receipt::Awaited).is_none());
+    assert!(two.get_at_once(&Rts { total_bytes: 1 << 20, ..rts }).is_none());
     for model in [Model::Put, Model::Both, Model::Stream, Model::Cooperative] {
-        assert!(two.get_at_once(&Rts { model, ..rts }, Receipt::Awaited).is_none());
+        assert!(two.get_at_once(&Rts { model, ..rts }).is_none());
     }
-    assert!(two.get_at_once(&Rts { mechanism: MechanismTag(1), ..rts }, Receipt::Awaited).is_none());
+    assert!(two.get_at_once(&Rts { mechanism: MechanismTag(1), ..rts }).is_none());
 }
 
 #[test]
 fn a_receiver_that_cannot_copy_at_once_makes_a_transfer() {
     let mut two = Two::new();
-    two.can(None, true);
+    two.can(false, true);
     let rts = two.send();
-    assert!(two.get_at_once(&rts, Receipt::Awaited).is_none());
+    assert!(two.get_at_once(&rts).is_none());
     let buffer = two.buffer(Access::Write);
     two.b.matched(PEER, &rts, buffer, 5);
     assert!(matches!(two.settle()[..], [Packet::Done(_)]));
-    assert_eq!(two.ended(), (Ok(()), 0));
+    assert_eq!(two.ended(), Ok(()));
     assert!(matches!(two.b.pop_ended(), Some(Ended::Receive { token: 5, result: Ok(_) })));
 }
 
 /// Begins a message whose receiver asks for the next way, up to that question.
 fn demoted(two: &mut Two) -> Rts {
-    two.can(None, false);
+    two.can(false, false);
     let rts = two.send();
     let buffer = two.buffer(Access::Write);
     two.b.matched(PEER, &rts, buffer, 5);
@@ -258,7 +247,7 @@ fn a_message_that_cannot_go_so_becomes_a_transfer_by_the_next_way() {
     let rts = demoted(&mut two);
     two.a.cancel(rts.send_id); // It is matched.
     assert!(matches!(two.settle()[..], [Packet::Done(Done { attempt: 1, .. })]));
-    assert_eq!(two.ended(), (Ok(()), 0));
+    assert_eq!(two.ended(), Ok(()));
     assert_eq!(two.a.token_of(rts.send_id), None);
     let (_, second) = two.a.standings().counters(PEER).find(|(name, _)| *name == "second").unwrap();
     assert_eq!(second.messages, 1);
@@ -269,14 +258,14 @@ fn a_dead_peer_ends_what_was_announced_and_what_has_become_a_transfer() {
     let mut two = Two::new();
     demoted(&mut two);
     two.a.peer_dead(PEER);
-    assert_eq!(two.ended(), (Err(TransferError::PeerDead), 0));
+    assert_eq!(two.ended(), Err(TransferError::PeerDead));
 
     let mut two = Two::new();
     let rts = two.send();
     two.a.peer_dead(1);
     assert!(two.a.pop_ended().is_none(), "another peer's death");
     two.a.peer_dead(PEER);
-    assert_eq!(two.ended(), (Err(TransferError::PeerDead), 0));
+    assert_eq!(two.ended(), Err(TransferError::PeerDead));
     assert_eq!(two.a.packet(PEER, &done(&rts)), Ok(Incoming::Handled));
     assert!(two.a.pop_packet().is_none() && two.a.pop_ended().is_none());
 }
@@ -294,11 +283,11 @@ fn what_was_not_matched_is_taken_back_and_what_was_goes_on() {
         assert_eq!(two.a.pop_packet(), None, "it is asked once");
         assert_eq!(two.a.packet(PEER, &reply), Ok(Incoming::Handled));
         if found {
-            assert_eq!(two.ended(), (Err(TransferError::Cancelled), 0));
+            assert_eq!(two.ended(), Err(TransferError::Cancelled));
         } else {
             assert!(two.a.pop_ended().is_none());
             assert_eq!(two.a.packet(PEER, &done(&rts)), Ok(Incoming::Handled));
-            assert_eq!(two.ended(), (Ok(()), 0));
+            assert_eq!(two.ended(), Ok(()));
         }
     }
 }
@@ -315,57 +304,9 @@ fn who_is_not_its_receiver_or_says_what_cannot_be_is_not_heard() {
     let cts = Packet::Cts(Cts { send_id, receive_id, attempt: 0, interval, shared, cookie });
     assert!(matches!(two.a.packet(PEER, &cts), Err(ProtocolError::OutOfPlace { .. })));
     let to = TransferKey::Send(send_id);
-    let later = Packet::Done(Done { to, attempt: 1, shared: false, at_hand: true, kept: true });
+    let later = Packet::Done(Done { to, attempt: 1, shared: false });
     assert!(matches!(two.a.packet(PEER, &later), Err(ProtocolError::OutOfPlace { .. })));
     assert!(two.a.pop_ended().is_none());
     two.a.packet(PEER, &done(&rts)).expect("that is its answer");
-    assert_eq!(two.ended(), (Ok(()), 0));
-}
-
-#[test]
-fn a_short_message_says_so_and_hears_how_it_was_found() {
-    let (near, far) = (Some(Lines::AtHand), Some(Lines::Elsewhere));
-    for (lines, receipt, at_hand, kept) in [
-        (near, Receipt::Awaited, true, false),
-        (far, Receipt::Awaited, false, false),
-        (near, Receipt::Late, false, false),
-        (near, Receipt::Kept, false, true),
-    ] {
-        let mut two = Two::new();
-        two.can(lines, true);
-        for _ in 0..2 {
-            assert!(two.a.is_at_hand(PEER, BYTES) && two.a.is_taken_to_be_at_hand(PEER, BYTES));
-            let rts = two.send_short();
-            assert!(rts.short);
-            assert!(!two.a.is_at_hand(PEER, BYTES), "one at a time");
-            two.get_at_once(&rts, receipt).expect("it can");
-            let heard = two.settle();
-            assert!(
-                matches!(heard[..], [Packet::Done(Done { at_hand: a, kept: k, .. })] if (a, k) == (at_hand, kept))
-            );
-            assert_eq!(two.ended(), (Ok(()), if kept { BYTES } else { 0 }));
-        }
-        assert_eq!(two.a.is_at_hand(PEER, BYTES), at_hand, "{receipt:?}");
-        assert_eq!(two.a.is_taken_to_be_at_hand(PEER, BYTES), at_hand);
-        two.a.set_crowded(true);
-        assert!(!two.a.is_at_hand(PEER, BYTES), "who waits for others' turns is not asked");
-        two.a.set_crowded(false);
-        two.a.peer_dead(PEER);
-        assert!(two.a.is_at_hand(PEER, BYTES), "another peer may have its number");
-    }
-}
-
-#[test]
-fn short_messages_of_which_transfers_are_made_count_as_slow() {
-    let mut two = Two::new();
-    two.can(None, false);
-    for number in 0..2 {
-        assert!(two.a.is_at_hand(PEER, BYTES));
-        let rts = two.send_short();
-        let buffer = two.buffer(Access::Write);
-        two.b.matched(PEER, &rts, buffer, number);
-        two.settle();
-        assert_eq!(two.ended(), (Ok(()), 0));
-    }
-    assert!(!two.a.is_at_hand(PEER, BYTES));
+    assert_eq!(two.ended(), Ok(()));
 }

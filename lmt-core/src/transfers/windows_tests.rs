@@ -1,67 +1,27 @@
 use super::*;
+use crate::mechanism::Model;
 use crate::rendezvous::{Choice, MechanismTag};
 
-const BYTES: u64 = 256 << 10;
-
-/// What one of several messages takes first, where a stream is the first way.
-fn first(window: &mut Window, crowded: bool) -> Model {
-    let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
-    let ways: Candidates = [choice(1, Model::Stream), choice(2, Model::Get)].into_iter().collect();
-    window.ways(BYTES, &ways, crowded, false).as_slice()[0].model
-}
-
-/// Runs that are to be repeatable do not ask how long windows took, nor who was busy.
-#[test]
-fn repeatable_windows_keep_the_first_way() {
-    let choice = |tag, model| Choice { mechanism: MechanismTag(tag), model };
-    let ways: Candidates = [choice(1, Model::Stream), choice(2, Model::Get)].into_iter().collect();
-    let mut window = Window::new();
-    for _ in 0..100 {
-        (0..STREAMS_AT_ONCE).for_each(|_| window.begin(BYTES));
-        assert_eq!(window.ways(BYTES, &ways, false, true).as_slice(), ways.as_slice());
-        std::thread::sleep(std::time::Duration::from_micros(10));
-        (0..STREAMS_AT_ONCE).for_each(|_| window.end(BYTES));
-    }
-}
-
-/// A window of just as many messages as make one, and what the last of them took.
-fn pass(window: &mut Window) -> Model {
-    (0..STREAMS_AT_ONCE).for_each(|_| window.begin(BYTES));
-    let model = first(window, false);
-    (0..STREAMS_AT_ONCE).for_each(|_| window.end(BYTES));
-    model
+/// The models to be tried where both ends or a stream come first.
+fn models(in_flight: u32, crowded: bool, order: [(u32, Model); 3]) -> Option<[Model; 3]> {
+    let choice = |(tag, model)| Choice { mechanism: MechanismTag(tag), model };
+    let ways: Candidates = order.into_iter().map(choice).collect();
+    let window = Window { in_flight, received_bytes: 0 };
+    let models = window.ways(&ways, crowded)?;
+    Some(std::array::from_fn(|at| models.as_slice()[at].model))
 }
 
 #[test]
-fn windows_take_streams_until_the_other_order_is_tried() {
-    let mut window = Window::new();
-    let models: Vec<Model> =
-        (0..100).map(|_| pass(&mut window)).take_while(|m| *m == Model::Stream).collect();
-    assert!((1..100).contains(&models.len()), "{}", models.len());
-    window.forget();
-    assert_eq!(pass(&mut window), Model::Stream, "another peer's windows are none of these");
+fn many_messages_are_copied_by_their_receiver_alone() {
+    let order = [(1, Model::Both), (2, Model::Stream), (1, Model::Get)];
+    assert_eq!(models(MANY - 1, false, order), None);
+    assert_eq!(models(MANY, false, order), Some([Model::Get, Model::Stream, Model::Both]));
+    assert_eq!(models(0, true, order), Some([Model::Get, Model::Both, Model::Stream]));
 }
 
 #[test]
-fn nobody_who_shares_a_core_with_others_fills_a_stream() {
-    let mut window = Window::new();
-    (0..STREAMS_AT_ONCE).for_each(|_| window.begin(BYTES));
-    assert_eq!((first(&mut window, true), first(&mut window, false)), (Model::Get, Model::Stream));
-}
-
-#[test]
-fn behind_several_at_once_the_next_is_likely_one_of_several() {
-    let mut window = Window::new();
-    let at_once = |window: &mut Window, messages: u32| {
-        (0..messages).for_each(|_| window.begin(BYTES));
-        (0..messages).for_each(|_| window.end(BYTES));
-        window.is_likely_of_several()
-    };
-    assert!(!window.is_likely_of_several(), "nothing is known");
-    for (messages, is_likely) in [(1, false), (2, true), (1, false), (64, true), (64, true), (1, false)] {
-        assert_eq!(at_once(&mut window, messages), is_likely, "{messages}");
-    }
-    at_once(&mut window, 2);
-    window.forget();
-    assert!(!window.is_likely_of_several(), "another peer");
+fn streams_stay_first_where_there_are_cores_for_them() {
+    let order = [(2, Model::Stream), (1, Model::Both), (1, Model::Get)];
+    assert_eq!(models(64, false, order), Some([Model::Stream, Model::Both, Model::Get]));
+    assert_eq!(models(64, true, order), Some([Model::Both, Model::Get, Model::Stream]));
 }

@@ -96,23 +96,12 @@ impl World {
         let model = Model::ALL[self.rng.below(Model::ALL.len() as u64) as usize];
         let (errno, for_good) = (self.rng.below(99) as i32, self.rng.chance(10));
         match self.rng.below(9) {
-            0 => Packet::Rts(Rts {
-                send_id,
-                total_bytes: interval.end,
-                attempt,
-                mechanism,
-                model,
-                short: self.rng.chance(50),
-                cookie,
-            }),
+            0 => Packet::Rts(Rts { send_id, total_bytes: interval.end, attempt, mechanism, model, cookie }),
             1 => {
                 let interval = self.rng.chance(50).then_some(interval);
                 Packet::Cts(Cts { send_id, receive_id, attempt, interval, shared: false, cookie })
             }
-            2 => {
-                let (at_hand, kept) = (self.rng.chance(50), self.rng.chance(50));
-                Packet::Done(Done { to, attempt, shared: false, at_hand, kept })
-            }
+            2 => Packet::Done(Done { to, attempt, shared: false }),
             3 => {
                 let (remaining, shared) = (interval, self.rng.chance(50));
                 Packet::Demote(Demote { send_id, receive_id, attempt, remaining, errno, for_good, shared })

@@ -12,11 +12,10 @@ use lmt_conformance::require;
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Variables by which the user of this machine may have set something.
-pub const OF_THE_USER: [&str; 11] = [
+pub const OF_THE_USER: [&str; 10] = [
     "LMT_CONFIG",
     "LMT_MECHANISM",
     "LMT_EAGER_MAX",
-    "LMT_AT_HAND_MIN",
     "LMT_BOXLESS_EAGER_MAX",
     "LMT_IN_USE_EAGER_MAX",
     "LMT_MAX_READERS",

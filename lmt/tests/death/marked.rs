@@ -5,8 +5,7 @@ use std::sync::Arc;
 use lmt::EndpointId;
 use lmt::buffer::Buffer;
 use lmt::mechanism::{
-    Abilities, Cookie, Fault, Gathered, Hello, Interval, Lines, Lmt, Meeting, Model, PeerFacts, Plan, Role,
-    Step, Unavailable,
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
 };
 use lmt_core::bell::Bell;
 
@@ -132,10 +131,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         Ok(step)
     }
 
-    fn exposes(&self) -> bool {
-        self.inner.exposes()
-    }
-
     fn expose(&mut self, peer: &mut Self::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
         self.note(Moment::Prepare, peer, Role::Sender);
         let is_exposed = self.inner.expose(&mut peer.inner, data, cookie);
@@ -143,65 +138,13 @@ impl<M: Lmt> Lmt for Marked<M> {
         is_exposed
     }
 
-    fn get_at_once(
-        &mut self,
-        peer: &mut Self::Peer,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> Option<Lines> {
+    fn get_at_once(&mut self, peer: &mut Self::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
         self.note_all_begins(peer);
-        let lines = self.inner.get_at_once(&mut peer.inner, remote, data, bytes)?;
-        self.note_all_done(peer);
-        Some(lines)
-    }
-
-    fn gets_several(&self, remote: &Cookie, data: &Buffer) -> bool {
-        self.inner.gets_several(remote, data)
-    }
-
-    fn get_several(&mut self, peer: &mut Self::Peer, messages: &mut [Gathered]) -> usize {
-        self.note_all_begins(peer);
-        let whole = self.inner.get_several(&mut peer.inner, messages);
-        self.note_all_done(peer);
-        whole
-    }
-
-    fn expects_nobody(&mut self, peer: &mut Self::Peer, bytes: u64) -> bool {
-        self.inner.expects_nobody(&mut peer.inner, bytes)
-    }
-
-    fn open(
-        &mut self,
-        peer: &mut Self::Peer,
-        plan: &Plan,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> Option<Self::Transfer> {
-        self.note(Moment::Prepare, peer, plan.role);
-        let inner = self.inner.open(&mut peer.inner, plan, data, cookie)?;
-        self.note(Moment::Prepared, peer, plan.role);
-        Some(MarkedTransfer { inner, role: plan.role })
-    }
-
-    fn meet(
-        &mut self,
-        peer: &mut Self::Peer,
-        plan: &Plan,
-        remote: &Cookie,
-        data: &mut Buffer,
-    ) -> Option<Meeting<Self::Transfer>> {
-        self.note_all_begins(peer);
-        match self.inner.meet(&mut peer.inner, plan, remote, data)? {
-            Meeting::Done { copied_by_sender, sender_knows } => {
-                self.note_all_done(peer);
-                Some(Meeting::Done { copied_by_sender, sender_knows })
-            }
-            Meeting::GoesOn(inner) => {
-                self.note(Moment::Stepped { done: false }, peer, plan.role);
-                Some(Meeting::GoesOn(MarkedTransfer { inner, role: plan.role }))
-            }
+        let is_here = self.inner.get_at_once(&mut peer.inner, remote, data, bytes);
+        if is_here {
+            self.note_all_done(peer);
         }
+        is_here
     }
 
     fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {

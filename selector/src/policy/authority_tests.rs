@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::{Explanation, Message, STREAM_OF_WINDOW_BYTES, Source, Taken, Why};
+use lmt_core::selection::{Explanation, Message, Source, Taken, Why};
 
 use super::test_support::*;
 use crate::configuration::Configuration;
@@ -290,41 +290,6 @@ fn the_cap_is_of_the_highest_that_sets_it() {
                 &format!("at most {cap} other processes read this one at once ({by}); 0 now"),
             );
         }
-    }
-}
-
-#[test]
-fn a_note_says_what_windows_take() {
-    let rules = |line, take: &[&str]| with_rules([vec![rule(line, None, None, take)], vec![], vec![]]);
-    let mut world = World::new(rules(4, &["flow:stream", "copy:get"]));
-    world.mechanisms.push(known("flow", &[Model::Stream]));
-    let message = Message::of_bytes(MIB);
-    let explanation = world.explain(&message);
-    has_note(
-        &explanation,
-        "while 4 messages to the peer are under way, further ones take streams too, or copy:get first and streams last where windows are found to be faster so, and where processes outnumber CPUs",
-    );
-    world.mechanisms.retain(|known| known.name == "flow");
-    note_of(&world.explain(&message), "further ones take streams too: nothing else works");
-
-    let explanation = World::new(rules(4, &["copy:get"])).explain(&message);
-    assert!(!explanation.notes.iter().any(|note| note.contains("streams")), "{explanation}");
-
-    let alone = "while 4 messages to the peer are under way, further ones take pair:get first where";
-    let stream = "while 8 MiB to the peer are under way, or were in the window before, further ones take flow:stream first where";
-    let explained = |take: &[&str], bytes| {
-        let mut world = World::new(rules(4, take));
-        world.mechanisms.push(known("pair", &[Model::Both, Model::Get]));
-        world.mechanisms.push(known("flow", &[Model::Stream]));
-        world.explain(&Message::of_bytes(bytes))
-    };
-    note_of(&explained(&["pair:both", "copy:get", "pair:get"], MIB), alone);
-    let order = ["pair:both", "flow:stream", "pair:get"];
-    note_of(&explained(&order, STREAM_OF_WINDOW_BYTES), stream);
-    note_of(&explained(&order, STREAM_OF_WINDOW_BYTES - 1), alone);
-    for take in [&["pair:both", "pair:get", "copy:get"][..], &["copy:get", "pair:both", "pair:get"]] {
-        let explanation = explained(take, MIB);
-        assert!(!explanation.notes.iter().any(|note| note.contains("are under way")), "{explanation}");
     }
 }
 

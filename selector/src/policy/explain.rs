@@ -125,7 +125,6 @@ impl Case<'_, '_> {
         notes.extend(self.restricted());
         notes.extend(self.unusual());
         notes.extend(self.out_of_range());
-        notes.extend(self.window());
         notes.extend(self.single_copy());
         notes.extend(self.cap());
         notes.extend(self.direction());

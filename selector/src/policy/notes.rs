@@ -1,9 +1,6 @@
 //! What else has to do with a message's way: by whom limits were set, and why it
 //! is not what was asked for first.
 
-use lmt_core::mechanism::Model;
-use lmt_core::selection::{LONG_WINDOW_BYTES, STREAM_OF_WINDOW_BYTES, STREAMS_AT_ONCE};
-
 use super::explain::Case;
 use super::pair::fastest_single_copy;
 use super::ways::{Origin, Spoke, Way};
@@ -141,48 +138,5 @@ impl Case<'_, '_> {
             self.pair.single_copy.name(),
             SingleCopy::FAST_UP_TO
         ))
-    }
-
-    /// That of a window of messages only the first ones go this way.
-    pub(super) fn window(&self) -> Option<String> {
-        match self.taken_way()?.model {
-            Model::Stream => Some(self.streams_of_window()),
-            Model::Both => self.busy_window(),
-            _ => None,
-        }
-    }
-
-    /// What further messages take where their sender has no time to help: that of long ones
-    /// of windows both ways, or of others.
-    fn busy_window(&self) -> Option<String> {
-        let [taken, next, behind @ ..] = self.plan.ways.as_slice() else { return None };
-        if self.message.bytes >= STREAM_OF_WINDOW_BYTES && next.model == Model::Stream {
-            return Some(format!(
-                "while {} to the peer are under way, or were in the window before, further ones take {} first where as much comes from the peer",
-                length(LONG_WINDOW_BYTES),
-                next.name()
-            ));
-        }
-        let is_same = |way: &&Way<'_>| way.known.tag == taken.known.tag;
-        let alone = behind.iter().find(|way| is_same(way) && way.model == Model::Get)?;
-        (!is_same(&next)).then(|| {
-            format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take {} first where the sender had no time to help with the last such ones",
-                alone.name()
-            )
-        })
-    }
-
-    fn streams_of_window(&self) -> String {
-        let instead = self.plan.ways.iter().find(|way| way.model != Model::Stream);
-        match instead {
-            Some(way) => format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take streams too, or {} first and streams last where windows are found to be faster so, and where processes outnumber CPUs",
-                way.name()
-            ),
-            None => format!(
-                "while {STREAMS_AT_ONCE} messages to the peer are under way, further ones take streams too: nothing else works"
-            ),
-        }
     }
 }

@@ -40,23 +40,6 @@ fn without_rules_the_mechanisms_stand_in_their_order() {
     assert!(explanation.notes.iter().any(|note| note == dma_min), "{explanation}");
 }
 
-/// A mechanism passes on only what it may get back.
-#[test]
-fn a_way_that_is_named_by_itself_behind_another_mechanism_stands_there_again() {
-    let ways = |take: &[&str]| {
-        let rules = vec![rule(3, None, None, take)];
-        World::new(configuration(vec![layer(Authority::User, rules)])).ways_of_bytes(MIB)
-    };
-    let ring = ["ring:cooperative", "ring-wide:cooperative"];
-    let expected = [&["copy:get", "copy:put"][..], &ring, &["copy:get"]].concat();
-    assert_eq!(ways(&["copy", "ring", "copy:get", "copy:get"]), expected, "once");
-    assert_eq!(
-        ways(&["copy", "copy:get", "ring", "copy"]),
-        expected[..4],
-        "not behind itself, nor as a family"
-    );
-}
-
 #[test]
 fn the_first_layer_with_a_rule_that_fits_speaks() {
     let world = World::new(configuration(vec![

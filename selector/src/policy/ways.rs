@@ -211,8 +211,7 @@ fn ways_of_names(names: &[String]) -> Vec<WayName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// Ways that work, each once; but one that is named by itself behind another mechanism
-/// stands there again, for messages that were passed on.
+/// Ways that work, each once.
 struct List<'p, 'a> {
     pair: &'p Pair<'a>,
     variant: Variant,
@@ -230,18 +229,9 @@ impl<'p, 'a> List<'p, 'a> {
     fn add(&mut self, name: &WayName, origin: Origin) {
         for known in self.pair.situation.mechanisms.iter().filter(|k| name.means_mechanism(k.name)) {
             match name.model {
-                Some(model) => self.push_by_name(known, model, origin),
+                Some(model) => self.push(known, model, origin),
                 None => self.push_models(known, origin),
             }
-        }
-    }
-
-    fn push_by_name(&mut self, known: &'a KnownMechanism, model: Model, origin: Origin) {
-        let is_behind_other = self.ways.last().is_some_and(|last| last.known.tag != known.tag);
-        let named = self.ways.iter().find(|way| way.is(known, model)).copied();
-        match named {
-            Some(way) if is_behind_other && origin == Origin::Named => self.ways.push(way),
-            _ => self.push(known, model, origin),
         }
     }
 
