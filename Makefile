@@ -1,7 +1,6 @@
 # make compare   what this machine's mechanisms achieve, in one HTML page
 # make test      everything that must hold before a change goes in
 # make speed     the bounds on speed, against the bare machine in the same run
-# make speed-adaptive  what choosing at run time is to reach, and does not everywhere
 # make install   lmt.h, liblmt.so, liblmt.a, lmt.pc, the libfabric provider and the lmt
 #                command, under PREFIX
 # make header    capi/include/lmt.h, of the sources
@@ -12,7 +11,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .SILENT: test tests test-mpi doctests loom asan miri
-.PHONY: compare test test-mpi speed speed-adaptive fi install header knem-check tools format clippy tests doctests loom asan miri
+.PHONY: compare test test-mpi speed fi install header knem-check tools format clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
@@ -80,7 +79,6 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1
-	LMT_SPEED=1 LMT_SPEED_CHOOSER=auto cargo test --release -p lmt --test adaptive_speed -- --nocapture --test-threads=1
 
 # libfabric takes files that end in -fi.so; cargo names them with an underscore.
 fi: tools
@@ -104,11 +102,6 @@ test-mpi:
 	  cargo test --package lmt-bench --test peers --test mpi --test collectives -- --nocapture --test-threads=1 \
 	  --skip launcher --skip second_signal --skip killed_one --skip every_operation --skip accesses_at_once --skip in_use_rotated
 	echo "make test-mpi: $$folders run on lmt."
-
-# The same for `adapt = "on"`, too, which is not the default since this does not pass
-# everywhere (docs/adaptive.md).
-speed-adaptive:
-	LMT_SPEED=1 cargo test --release -p lmt --test adaptive_speed -- --nocapture --test-threads=1
 
 # Where `make install` puts things; DESTDIR goes before each, for packages.
 PREFIX ?= /usr/local

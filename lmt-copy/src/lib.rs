@@ -23,7 +23,6 @@
 #![deny(unsafe_code)]
 
 mod blocks;
-mod coldness;
 mod copier;
 mod copy;
 mod measure;
@@ -35,7 +34,6 @@ mod text;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
-pub use coldness::is_cold;
 pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
 pub use copy::{
     AlreadyInstalled, copy_nonoverlapping, copy_overlapping, copy_slice, copy_toward, install, installed,

@@ -156,15 +156,6 @@ impl Buffer {
         matches!(self.segments, Segments::One(_))
     }
 
-    /// Whether the lines that hold the bytes `range` of the message are in no cache, as far
-    /// as its first piece tells; nothing where it does not ([`lmt_copy::is_cold`]).
-    pub fn is_cold(&self, range: Range<u64>) -> Option<bool> {
-        let piece = self.pieces(range).next()?;
-        // SAFETY: part of a segment, whose maker promised memory that can be read for as
-        // long as `self` is there.
-        unsafe { lmt_copy::is_cold(std::ptr::with_exposed_provenance(piece.address), piece.bytes) }
-    }
-
     /// The pieces of memory that hold the bytes `range` of the message, in
     /// order; empty pieces are left out. What lies past the end is left out.
     pub fn pieces(&self, range: Range<u64>) -> impl Iterator<Item = Segment> + '_ {

@@ -33,19 +33,6 @@ fn parts_are_taken_off_the_front() {
 }
 
 #[test]
-fn the_lines_of_a_part_are_looked_at_where_there_are_enough() {
-    let mut memory = vec![1u8; 1 << 20];
-    // SAFETY: borrowed for reading only; the bytes stay where they are.
-    let can_tell = unsafe { lmt_copy::is_cold(memory.as_ptr(), memory.len()) }.is_some();
-    lend_mut(&mut memory, |buffer| {
-        assert_eq!(buffer.is_cold(0..1 << 20).is_some(), can_tell, "as the same memory alone");
-        assert_eq!(buffer.is_cold(100..4000), None, "no whole page");
-        assert_eq!(buffer.is_cold(1 << 20..2 << 20), None, "behind its end");
-        assert_eq!(buffer.is_cold(7..7), None, "nothing");
-    });
-}
-
-#[test]
 fn a_segment_past_the_address_space_is_refused() {
     let list = [Segment { address: usize::MAX - 3, bytes: 8 }];
     // SAFETY: the constructor refuses the list before it is used.

@@ -1,31 +1,11 @@
-//! The clock by which messages are timed, and one for whoever asks often and need
-//! not know exactly.
+//! A clock for whoever asks often and need not know exactly.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::time::{ClockId, clock_gettime};
 
-/// Time since some moment, in ns.
-#[derive(Debug)]
-pub(crate) struct Clock {
-    start: Instant,
-}
-
-impl Clock {
-    pub fn new() -> Self {
-        Self { start: Instant::now() }
-    }
-
-    /// So long after the clock was made; for 584 years.
-    #[inline]
-    pub fn now_ns(&self) -> u64 {
-        let passed = self.start.elapsed();
-        passed.as_secs().wrapping_mul(1_000_000_000).wrapping_add(u64::from(passed.subsec_nanos()))
-    }
-}
-
 /// A moment as the kernel's last tick has it, up to some ms too early: a few ns to
-/// ask for, where [`Instant`] takes some tens (clock_gettime(2),
+/// ask for, where [`std::time::Instant`] takes some tens (clock_gettime(2),
 /// `CLOCK_MONOTONIC_COARSE`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoarseInstant(Duration);
@@ -46,6 +26,8 @@ impl CoarseInstant {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

@@ -32,7 +32,6 @@ pub mod error;
 pub mod fault_in;
 pub mod fork_guard;
 pub mod identity;
-pub mod in_flight;
 pub mod inbox;
 pub mod iovec;
 pub mod keys;
@@ -52,7 +51,6 @@ pub mod random;
 pub mod refusal;
 pub mod region;
 pub mod rendezvous;
-pub mod rival;
 #[cfg(not(loom))]
 pub mod selection;
 pub mod shared_buffer;
@@ -60,13 +58,9 @@ pub mod shared_buffer;
 pub mod shared_memory;
 mod slab;
 pub mod sync;
-#[cfg(not(loom))]
-pub mod targets;
 #[cfg(all(test, not(loom)))]
 mod test_alone;
 #[cfg(all(test, not(loom)))]
 mod test_peer;
 #[cfg(not(loom))]
 pub mod transfers;
-#[cfg(not(loom))]
-pub mod ways_out;

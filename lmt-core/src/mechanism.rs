@@ -287,16 +287,12 @@ pub struct Plan {
     pub model: Model,
     /// Which part of the message.
     pub interval: Interval,
-    /// Whether a mechanism that finds itself slow may give the rest of the message
-    /// up ([`Fault::Demote`]): another one is next, and this one stands behind it
-    /// again, should that one not work.
-    pub may_give_up: bool,
 }
 
 impl Plan {
     /// A plan of which nothing else is said.
     pub const fn new(role: Role, model: Model, interval: Interval) -> Self {
-        Self { role, model, interval, may_give_up: false }
+        Self { role, model, interval }
     }
 }
 

@@ -1,4 +1,5 @@
-//! `adapt = "off"`: no way is chosen by times, so that runs can be repeated.
+//! No way is chosen by times or by what the application does with its buffers: all messages of a
+//! length go one way.
 
 mod common;
 
@@ -11,7 +12,7 @@ use lmt_conformance::group::{Group, Test};
 use lmt_conformance::test_name;
 
 const TAG: u64 = 3;
-/// In cells, and by single copies; of these mechanisms pass some on, or look where lines are.
+/// In cells, and by single copies.
 const SIZES: [usize; 5] = [16 << 10, 64 << 10, 256 << 10, 512 << 10, 2 << 20];
 const MESSAGES: u64 = 40;
 const LINE_BYTES: usize = 64;
@@ -56,7 +57,7 @@ fn all_messages_of_a_length_go_one_way() {
     for single_copy in ["fast", "slow"] {
         let test = Test::new(test_name!(), 2).time_limit(LIMIT);
         let test = common::configured_by(&common::folder(test_name!()), test);
-        let test = test.env("LMT_SINGLE_COPY", single_copy).env("LMT_ADAPT", "off");
+        let test = test.env("LMT_SINGLE_COPY", single_copy);
         test.run(|group| {
             let (endpoint, peers) = join_plain(group);
             let peer = peers[1 - group.rank() as usize];

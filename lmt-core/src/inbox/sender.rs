@@ -364,22 +364,6 @@ impl Payload<'_> {
         packer.bytes.div_ceil(8)
     }
 
-    /// Puts what is behind its first `bytes` bytes into words, as [`Self::pack`] does; returns
-    /// how many words. It lies in one piece of memory.
-    #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // As `first_address`.
-    pub(super) fn pack_behind(&self, bytes: usize, words: &mut [u64]) -> usize {
-        let behind = match self {
-            Payload::Bytes(all) => all.get(bytes..),
-            Payload::Part(buffer, range) if self.bytes() > bytes as u64 => {
-                buffer.one_slice(range.clone()).and_then(|all| all.get(bytes..))
-            }
-            _ => None,
-        };
-        debug_assert!(behind.is_some() || self.bytes() <= bytes as u64, "it lies in several pieces");
-        behind.map_or(0, |behind| pack_one(words, behind))
-    }
-
     /// Puts it into a cell: `put` copies bytes to an offset there, `put_part` a
     /// part of a buffer to the beginning.
     #[inline]

@@ -553,21 +553,3 @@ fn a_send_whose_receiver_is_gone_looks_whether_it_had_all() {
         assert_eq!((two.a.transfers(), two.a.active()), (0, 0));
     }
 }
-
-#[test]
-fn a_mechanism_may_give_up_only_what_it_may_get_back() {
-    let (one, other) = (MechanismTag(1), MechanismTag(2));
-    for (order, may_give_up) in [
-        (&[one, other, one][..], true),
-        (&[one, other], false),
-        // What is left goes the next way, which is its own.
-        (&[one, one, other, one], false),
-        (&[one], false),
-    ] {
-        let list = order.iter().map(|mechanism| Choice { mechanism: *mechanism, model: Model::Stream });
-        let mut machine = Machine::new();
-        machine.send(B, 100, &list.collect());
-        let Some(Action::Prepare { plan, .. }) = machine.pop_action() else { panic!("nothing is prepared") };
-        assert_eq!(plan.may_give_up, may_give_up, "{order:?}");
-    }
-}

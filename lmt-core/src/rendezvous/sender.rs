@@ -1,7 +1,7 @@
 //! The sender's side of the protocol.
 
 use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Interval, Model, Plan, Role};
+use crate::mechanism::{Cookie, Interval, Model, Role};
 
 use super::fault_words::of_errno;
 use super::machine::{Machine, Phase, Side};
@@ -28,11 +28,6 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Of the candidate that was asked last, what it is to do.
-    fn plan(&self) -> Plan {
-        Plan { may_give_up: self.candidates.may_give_up(self.next_candidate), ..self.side.plan() }
-    }
-
     /// Whether it is announced, and nothing is known of a receive that matched.
     fn is_unanswered(&self) -> bool {
         let waits = match self.side.model {
@@ -156,7 +151,7 @@ impl Machine {
             (side.mechanism, side.model) = (choice.mechanism, choice.model);
             side.phase = Phase::Preparing;
             let mechanism = choice.mechanism;
-            let (key, plan) = (TransferKey::Send(id), outgoing.plan());
+            let (key, plan) = (TransferKey::Send(id), outgoing.side.plan());
             self.actions.push_back(Action::Prepare { key, peer, mechanism, plan });
             return;
         }

@@ -19,8 +19,6 @@ pub struct Choice {
 pub struct Candidates {
     choices: [Choice; Self::MAX],
     used: u8,
-    /// Whether the first was chosen for this message, by what others took.
-    is_chosen: bool,
 }
 
 impl Candidates {
@@ -33,7 +31,7 @@ impl Candidates {
     /// No choice yet.
     pub const fn new() -> Self {
         let none = Choice { mechanism: MechanismTag(0), model: Model::Get };
-        Self { choices: [none; Self::MAX], used: 0, is_chosen: false }
+        Self { choices: [none; Self::MAX], used: 0 }
     }
 
     /// Adds a choice behind the others; `false` when there are
@@ -48,37 +46,12 @@ impl Candidates {
         false
     }
 
-    /// Whether the mechanism of the choice before `next` may give a message up: another one is
-    /// next, and it stands behind that again.
-    pub fn may_give_up(&self, next: usize) -> bool {
-        let all = self.as_slice();
-        let Some(asked) = next.checked_sub(1).and_then(|at| all.get(at)) else { return false };
-        let mut behind = all[next..].iter().map(|other| other.mechanism);
-        behind.next().is_some_and(|other| other != asked.mechanism)
-            && behind.any(|last| last == asked.mechanism)
-    }
-
-    /// The same choices, with this one before the others if it is among them.
-    #[must_use]
-    pub fn with_first(mut self, first: Choice) -> Self {
-        let used = self.used as usize;
-        if let Some(at) = self.as_slice().iter().position(|choice| *choice == first) {
-            self.choices[..used][..=at].rotate_right(1);
-            self.is_chosen = true;
-        }
-        self
-    }
-
     /// The same choices; where the first is that both ends copy and another mechanism is
     /// next, the receiver alone by the first one in its place, if it can, and both ends
     /// in that one's. Who names both ends of a mechanism and nothing else before its
     /// other models wants just that.
     #[must_use]
     pub fn with_one_end_first(mut self) -> Self {
-        // What is timed is to be what was chosen.
-        if self.is_chosen {
-            return self;
-        }
         let choices = &mut self.choices[..self.used as usize];
         let [first, second, ..] = *choices else { return self };
         if first.model == Model::Both && second.mechanism != first.mechanism {

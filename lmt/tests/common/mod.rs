@@ -12,17 +12,15 @@ use lmt_conformance::require;
 pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Variables by which the user of this machine may have set something.
-pub const OF_THE_USER: [&str; 10] = [
+pub const OF_THE_USER: [&str; 8] = [
     "LMT_CONFIG",
     "LMT_MECHANISM",
     "LMT_EAGER_MAX",
     "LMT_BOXLESS_EAGER_MAX",
-    "LMT_IN_USE_EAGER_MAX",
     "LMT_MAX_READERS",
     "LMT_DMA_MIN",
     "LMT_SINGLE_COPY",
     "LMT_STATS",
-    "LMT_ADAPT",
 ];
 
 /// A group that sees no configuration but this folder's: neither the files nor

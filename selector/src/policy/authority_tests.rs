@@ -127,43 +127,6 @@ fn rules_that_ask_for_more_or_hold_nowhere_do_not_end_cells() {
     assert_eq!(eager_of(with_rules(higher)), 64 * KIB);
 }
 
-/// What a built-in rule announces may go in cells all the same, up to where they would end
-/// without it; what a file or a calibration announces is announced.
-#[test]
-fn cells_go_beyond_built_in_rules_only() {
-    let beyond = |at: usize, has_box| {
-        let mut configuration = with_rules([vec![], vec![], vec![]]);
-        configuration.layers[at].rules = vec![rule(3, Some(32 * KIB), None, &["copy"])];
-        let mut world = World { has_box, ..World::new(configuration) };
-        world.config.eager_max_bytes = 256 * KIB;
-        let decisions = world.decide();
-        assert_eq!(decisions.eager_max_bytes(), 32 * KIB);
-        decisions.beyond_max_bytes()
-    };
-    assert_eq!([0, 1, 2, 3].map(|at| beyond(at, true)), [0, 0, 0, 512 * KIB]);
-    assert_eq!(beyond(3, false), 0, "inboxes have no room for it");
-    // A rule of a file's outranks them from where it begins, whatever messages it is for.
-    let with_a_users = |users: Rule| {
-        let mut configuration = with_rules([vec![users], vec![], vec![]]);
-        configuration.layers[3].rules = vec![rule(3, Some(32 * KIB), None, &["copy"])];
-        let mut world = World::new(configuration);
-        world.config.eager_max_bytes = 256 * KIB;
-        world
-    };
-    let from = |above| rule(1, above, None, &["ring"]);
-    let beyond = |users| with_a_users(users).decide().beyond_max_bytes();
-    assert_eq!(beyond(from(Some(64 * KIB))), 64 * KIB);
-    assert_eq!(beyond(from(None)), 0);
-    assert_eq!(beyond(Rule { contiguous: Some(true), ..from(Some(128 * KIB)) }), 128 * KIB);
-    assert_eq!(beyond(Rule { min_processes: Some(3), ..from(None) }), 512 * KIB, "it holds elsewhere");
-    // Who names mechanisms has them taken.
-    let mut world = with_a_users(Rule { min_processes: Some(3), ..from(None) });
-    world.config.mechanisms = Some(vec!["copy".parse().expect("a way")]);
-    assert_eq!(world.decide().beyond_max_bytes(), 0);
-    let nothing_cuts = World::new(with_rules([vec![], vec![], vec![]]));
-    assert_eq!(nothing_cuts.decide().beyond_max_bytes(), 0);
-}
-
 /// Whoever says how much goes in cells: an inbox carries less than a fast box.
 #[test]
 fn without_a_fast_box_cells_end_earlier() {

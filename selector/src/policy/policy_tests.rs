@@ -251,12 +251,6 @@ fn eager_by_rule_and_by_key() {
     let user = || layer(Authority::User, vec![eager_rule(1, 64 * KIB)]);
     let world = World::new(configuration(vec![user()]));
     assert_eq!(world.decide().eager_max_bytes(), 64 * KIB);
-    assert!(world.decide().takes_cells_always(), "they are named");
-    let mut default = World::new(Configuration::default());
-    for (times, always) in [(None, true), (Some(2.0), false), (Some(4.0), true)] {
-        default.mechanisms.iter_mut().for_each(|known| known.times_plain_copy = times);
-        assert_eq!(default.decide().takes_cells_always(), always, "a single copy takes {times:?}");
-    }
     let explanation = world.explain(&Message::of_bytes(64 * KIB));
     assert_eq!((&explanation.taken, &*explanation.rule), (&Taken::Eager, "messages up to 64 KiB: in cells"));
     assert_eq!(not(&explanation, "ring").0, Why::NotNeeded);
