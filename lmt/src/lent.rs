@@ -95,8 +95,7 @@ pub(crate) fn send<A: Access>(
     segments: &[IoSlice<'_>],
     options: impl Into<SendOptions>,
 ) -> Result<Status, OperationError> {
-    let buffer = lend(segments)?;
-    finish(access, access.with(Token::new(), |engine| engine.start_send(to, tag, buffer, options))?)
+    finish(access, begin_send(access, to, tag, segments, options)?)
 }
 
 #[inline]
@@ -126,9 +125,9 @@ pub(crate) fn begin_send<A: Access>(
     tag: u64,
     segments: &[IoSlice<'_>],
     options: impl Into<SendOptions>,
-) -> Result<RequestId, OperationError> {
+) -> Result<Started, OperationError> {
     let buffer = lend(segments)?;
-    access.with(Token::new(), |engine| engine.send(to, tag, buffer, options))
+    access.with(Token::new(), |engine| engine.start_send(to, tag, buffer, options))
 }
 
 /// Begins a receive whose slices the caller keeps borrowed until it is drained.
@@ -138,9 +137,9 @@ pub(crate) fn begin_receive<A: Access>(
     source: Source,
     tags: TagMatch,
     segments: &mut [IoSliceMut<'_>],
-) -> Result<RequestId, OperationError> {
+) -> Result<Started, OperationError> {
     let buffer = lend_mut(segments)?;
-    access.with(Token::new(), |engine| engine.receive(source, tags, buffer))
+    access.with(Token::new(), |engine| engine.start_receive(source, tags, buffer))
 }
 
 /// As [`begin_receive`], for a message that was taken by a matched probe.

@@ -7,7 +7,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::marker::PhantomData;
 
 use lmt_core::engine::{
-    Message, OperationError, PeerId, RequestId, SendMode, SendOptions, Source, Status, TagMatch,
+    Message, OperationError, PeerId, RequestId, SendMode, SendOptions, Source, Started, Status, TagMatch,
 };
 use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
@@ -67,8 +67,16 @@ pub struct Scope<'scope, 'env: 'scope, A: Access> {
 pub struct Request<'scope, A: Access> {
     access: &'scope A,
     open: &'scope RefCell<Open>,
-    place: Place,
-    id: RequestId,
+    state: State,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It was done when it was begun.
+    Done(Status),
+    /// It is entered among those that the scope waits for.
+    Open(Place, RequestId),
 }
 
 /// Drains a scope when it is left, by whichever way.
@@ -104,9 +112,12 @@ where
 }
 
 impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
-    fn track(&'scope self, id: RequestId) -> Request<'scope, A> {
-        let place = self.open.borrow_mut().enter(id);
-        Request { access: self.access, open: &self.open, place, id }
+    fn track(&'scope self, started: Started) -> Request<'scope, A> {
+        let state = match started {
+            Started::Done(status) => State::Done(status),
+            Started::Pending(id) => State::Open(self.open.borrow_mut().enter(id), id),
+        };
+        Request { access: self.access, open: &self.open, state }
     }
 
     /// Begins a send; `data` is borrowed until the scope ends.
@@ -218,7 +229,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         into: &'env mut [u8],
     ) -> Result<Request<'scope, A>, OperationError> {
         let segments = &mut [IoSliceMut::new(into)];
-        Ok(self.track(lent::begin_receive_matched(self.access, message, segments)?))
+        Ok(self.track(Started::Pending(lent::begin_receive_matched(self.access, message, segments)?)))
     }
 
     /// Declares memory, which peers that are given the key may get from or put
@@ -338,7 +349,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         offset: u64,
         segments: &mut [IoSliceMut<'env>],
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(lent::begin_get(self.access, key, offset, segments)?))
+        Ok(self.track(Started::Pending(lent::begin_get(self.access, key, offset, segments)?)))
     }
 
     /// Begins to copy `from` into a region, from `offset` on, without the
@@ -366,7 +377,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         offset: u64,
         segments: &[IoSlice<'env>],
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(lent::begin_put(self.access, key, offset, segments)?))
+        Ok(self.track(Started::Pending(lent::begin_put(self.access, key, offset, segments)?)))
     }
 
     /// Waits for any of `requests`: the one that is finished is taken out of
@@ -377,7 +388,14 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         requests: &mut Vec<Request<'scope, A>>,
     ) -> Option<(usize, Result<Status, OperationError>)> {
-        match self.access.wait_any(Token::new(), requests.iter().map(|r| r.id)) {
+        if let Some(at) = requests.iter().position(|request| matches!(request.state, State::Done(_))) {
+            return Some((at, requests.remove(at).wait()));
+        }
+        let ids = requests.iter().filter_map(|request| match request.state {
+            State::Open(_, id) => Some(id),
+            State::Done(_) => None,
+        });
+        match self.access.wait_any(Token::new(), ids) {
             Ok(Some(at)) => Some((at, requests.remove(at).wait())),
             Ok(None) => None,
             Err(error) => {
@@ -396,17 +414,22 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
 }
 
 impl<A: Access> Request<'_, A> {
-    fn closed(&self) {
-        self.open.borrow_mut().close(self.place);
+    fn closed(&self, place: Place) {
+        self.open.borrow_mut().close(place);
     }
 
     /// Waits until the operation is finished.
     ///
     /// # Errors
     /// What the operation ended with.
+    #[inline]
     pub fn wait(self) -> Result<Status, OperationError> {
-        let result = self.access.wait(Token::new(), self.id);
-        self.closed();
+        let (place, id) = match self.state {
+            State::Done(status) => return Ok(status),
+            State::Open(place, id) => (place, id),
+        };
+        let result = self.access.wait(Token::new(), id);
+        self.closed(place);
         result
     }
 
@@ -416,9 +439,13 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// The request itself, to be asked again.
     pub fn test(self) -> Result<Result<Status, OperationError>, Self> {
-        match self.access.with(Token::new(), |engine| Ok(engine.test(self.id))) {
+        let (place, id) = match self.state {
+            State::Done(status) => return Ok(Ok(status)),
+            State::Open(place, id) => (place, id),
+        };
+        match self.access.with(Token::new(), |engine| Ok(engine.test(id))) {
             Ok(Some(result)) => {
-                self.closed();
+                self.closed(place);
                 Ok(result)
             }
             Ok(None) => {
@@ -436,7 +463,9 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// What the operation ended with.
     pub fn cancel(self) -> Result<Status, OperationError> {
-        self.access.with(Token::new(), |engine| engine.cancel(self.id))?;
+        if let State::Open(_, id) = self.state {
+            self.access.with(Token::new(), |engine| engine.cancel(id))?;
+        }
         self.wait()
     }
 }

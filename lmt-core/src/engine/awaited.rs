@@ -90,24 +90,25 @@ impl Engine {
             self.reach(key)?;
         }
         let mut awaited = Awaited { pattern, space, state: State::Open(buffer) };
+        // Counts the call towards the next look at the sockets.
+        self.after(true, Self::CLOCK_EVERY);
         for look in 1..=looks {
-            let moved = self.turn(Some(&mut awaited))?;
-            match awaited.state {
-                State::Open(_) => {}
-                State::Done(result) => {
-                    self.answer_if_owed();
-                    return self.started(result);
-                }
-                State::Request(id) => return Ok(Started::Pending(id)),
+            let mut moved = self.poll_for(Some(&mut awaited));
+            if moved && !matches!(awaited.state, State::Open(_)) {
+                break;
             }
+            moved |= self.advance();
+            self.after(moved, Self::CLOCK_EVERY);
             if !moved && look > HASTY_LOOKS {
                 std::hint::spin_loop();
             }
         }
         match awaited.state {
             State::Open(buffer) => self.receive_or_post(pattern, space, buffer),
-            // Not reached: looked at above.
-            State::Done(result) => self.started(result),
+            State::Done(result) => {
+                self.answer_if_owed();
+                self.started(result)
+            }
             State::Request(id) => Ok(Started::Pending(id)),
         }
     }

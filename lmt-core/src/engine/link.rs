@@ -39,6 +39,9 @@ impl Peer {
         let Connection::Up(link) = &mut self.connection else { return Written::Part(sent_bytes) };
         let total_bytes = buffer.total_bytes();
         let cell_bytes = link.cell_bytes(own_cell_bytes);
+        if total_bytes <= cell_bytes {
+            return link.write_whole(label, buffer, credits, key);
+        }
         // Once begun, a message goes on: the room for all of it was there.
         if sent_bytes == 0 && !link.may_keep(link.charge_of(total_bytes, cell_bytes), credits, key) {
             return Written::Part(0);
@@ -62,6 +65,38 @@ impl Peer {
 }
 
 impl Link {
+    /// The same with a message that fits a cell.
+    #[inline]
+    fn write_whole(
+        &mut self,
+        label: &Label,
+        buffer: &Buffer,
+        credits: &InboxReceiver,
+        key: PeerKey,
+    ) -> Written {
+        let bytes = buffer.total_bytes();
+        let charge_bytes = bytes + OVERHEAD_BYTES;
+        if !((self.has_cell() && self.has_bytes(charge_bytes)) || self.may_take(charge_bytes, credits, key)) {
+            return Written::Part(0);
+        }
+        let (envelope, piece) = envelope_of(label, 0, bytes, bytes);
+        let payload = match buffer.one_slice(0..bytes) {
+            Some(data) => Payload::Bytes(data),
+            None => Payload::Part(buffer, 0..bytes),
+        };
+        match self.write_piece(envelope, payload, charge_bytes, piece) {
+            Ok(()) => Written::Whole,
+            Err(_) => Written::Part(0),
+        }
+    }
+
+    /// Whether there is a cell and room for so many bytes, after a look at what the peer has
+    /// given back.
+    #[cold]
+    fn may_take(&mut self, charge_bytes: u64, credits: &InboxReceiver, key: PeerKey) -> bool {
+        self.may_write(credits, key) && self.may_keep(charge_bytes, credits, key)
+    }
+
     /// Whether one more cell may be written; looks at what the peer has given
     /// back if that is needed.
     #[inline]

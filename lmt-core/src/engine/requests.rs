@@ -344,13 +344,15 @@ impl Requests {
 
     /// Takes the result of a finished operation.
     pub fn take_result(&mut self, id: RequestId) -> Option<Result<Status, OperationError>> {
-        match self.get(id) {
+        match self.slab.get_mut(id.0) {
             None => Some(Err(OperationError::UnknownRequest)),
             Some(Request { state: State::Waiting(_), .. }) => None,
-            Some(_) => match self.remove(id) {
-                Some(Request { state: State::Done(result), .. }) => Some(result),
-                _ => None,
-            },
+            Some(Request { state: State::Done(result), .. }) => {
+                // The rest of it is dropped where it lies.
+                let result = std::mem::replace(result, Err(OperationError::UnknownRequest));
+                self.slab.discard(id.0);
+                Some(result)
+            }
         }
     }
 

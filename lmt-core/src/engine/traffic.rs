@@ -180,17 +180,45 @@ impl Traffic {
 
     /// Takes one cell out of the inbox; what no posted receive accepts may be for the one that is
     /// `awaited`.
-    pub fn deliver(&mut self, delivery: Delivery<'_>, awaited: Option<&mut Awaited>) {
+    pub fn deliver(&mut self, delivery: Delivery<'_>, mut awaited: Option<&mut Awaited>) {
         self.events = self.events.wrapping_add(1);
         let key = PeerKey::from(delivery.sender());
-        let charge = self.note_drained(key, &delivery);
-        let Some(charge_bytes) = charge else { return };
         let (kind, marks) = Marks::read(delivery.kind());
         let label = Label {
             tag: delivery.tag(),
             space: marks.space,
             immediate: marks.has_immediate.then(|| delivery.aux()),
         };
+        let bytes = delivery.bytes() as u64;
+        let charge_bytes = bytes + OVERHEAD_BYTES;
+        let Self { peers, matchers, owing, eager, .. } = self;
+        let Some(peer) = peers.get_mut(key as usize) else { return };
+        let (bound, generation) = (peer.bound, peer.generation);
+        let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else { return };
+        link.inbox.expect_to_send(bytes as usize);
+        link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
+        // Nothing else can be for it, and nothing else is to be done.
+        let taken_by = awaited.as_deref_mut().filter(|awaited| {
+            kind == kind::EAGER
+                && bound
+                && matchers.of(label.space).posted() == 0
+                && awaited.takes(key, &label)
+        });
+        if taken_by.is_some() {
+            link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
+        }
+        if link.owes_much() {
+            link.pay();
+        } else if !std::mem::replace(&mut link.in_owing, true) {
+            owing.push(key);
+        }
+        if let Some(awaited) = taken_by {
+            peer.eager.received.count(bytes);
+            eager.received.count(bytes);
+            let Label { tag, immediate, .. } = label;
+            return awaited
+                .take(&delivery, Status { peer: PeerId { key, generation }, tag, bytes, immediate });
+        }
         match kind {
             kind::EAGER => self.eager(key, label, &delivery, charge_bytes, awaited),
             kind::FIRST => self.first(key, label, &delivery, awaited),
@@ -209,19 +237,6 @@ impl Traffic {
     pub fn is_met(&self, sender: u16) -> bool {
         let peer = self.peers.get(usize::from(sender));
         peer.is_some_and(|peer| matches!(peer.connection, Connection::Met(_)))
-    }
-
-    /// Counts a cell as drained. `None` when it comes from no connected peer.
-    fn note_drained(&mut self, key: PeerKey, delivery: &Delivery<'_>) -> Option<u64> {
-        let link = self.peers.get_mut(key as usize)?.link()?;
-        link.inbox.expect_to_send(delivery.bytes());
-        link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
-        if link.owes_much() {
-            link.pay();
-        } else if !std::mem::replace(&mut link.in_owing, true) {
-            self.owing.push(key);
-        }
-        Some(delivery.bytes() as u64 + OVERHEAD_BYTES)
     }
 
     /// Gives back room in the unexpected queue to the peer that used it.
@@ -281,6 +296,7 @@ impl Traffic {
         if let Some(awaited) = awaited.filter(|awaited| awaited.takes(key, &label))
             && self.peers[key as usize].bound
         {
+            // Posted receives did not accept it.
             self.release(key, charge_bytes);
             let bytes = delivery.bytes() as u64;
             self.count_eager_arrival(key, bytes);

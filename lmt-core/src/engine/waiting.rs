@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 use std::time::{Duration, Instant};
 
 use super::Engine;
-use super::awaited::Awaited;
 use super::polling::{self, CROWDED_POLLS, Others};
 use super::requests::{OperationError, RequestId, Status};
 
@@ -87,7 +86,7 @@ impl Engine {
         loop {
             // One cell at a time, so that the result of a short message is
             // taken before anything else is done.
-            let moved = match self.turn(None) {
+            let moved = match self.turn() {
                 Ok(moved) => moved,
                 Err(error) => return Some(Err(error)),
             };
@@ -117,7 +116,7 @@ impl Engine {
         let deadline = Instant::now() + Duration::from_millis(self.traffic.config.close_timeout_ms);
         let mut patience = Patience::default();
         while self.traffic.owes_an_answer() {
-            let Ok(moved) = self.turn(None) else { return };
+            let Ok(moved) = self.turn() else { return };
             match self.be_patient(&mut patience, moved, Some(deadline)) {
                 Ok(true) if Instant::now() < deadline => {}
                 _ => return,
@@ -143,7 +142,7 @@ impl Engine {
                 self.answer_if_owed();
                 return Ok(Some(at));
             }
-            let moved = self.turn(None)?;
+            let moved = self.turn()?;
             let done = requests.clone().any(|r| self.traffic.requests.is_done(*r.borrow()));
             if !done && !self.be_patient(&mut patience, moved, deadline)? {
                 return Ok(None);
@@ -163,7 +162,7 @@ impl Engine {
         // has ended may be found on the way to sleep.
         let before = (self.traffic.events, self.traffic.ended);
         loop {
-            let moved = self.turn(None)?;
+            let moved = self.turn()?;
             if moved || (self.traffic.events, self.traffic.ended) != before {
                 return Ok(true);
             }
@@ -175,10 +174,10 @@ impl Engine {
 
     /// One turn of a wait: like `progress`, but at most one message.
     #[inline]
-    pub(super) fn turn(&mut self, awaited: Option<&mut Awaited>) -> Result<bool, OperationError> {
+    fn turn(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
         self.traffic.in_pieces = false;
-        let mut moved = self.poll_for(awaited);
+        let mut moved = self.poll_inbox();
         if self.traffic.in_pieces {
             self.poll_pieces();
         }
