@@ -180,6 +180,7 @@ impl Traffic {
 
     /// Takes one cell out of the inbox; what no posted receive accepts may be for the one that is
     /// `awaited`.
+    #[inline(always)] // The path of a short message.
     pub fn deliver(&mut self, delivery: Delivery<'_>, mut awaited: Option<&mut Awaited>) {
         self.events = self.events.wrapping_add(1);
         let key = PeerKey::from(delivery.sender());
@@ -219,12 +220,24 @@ impl Traffic {
             return awaited
                 .take(&delivery, Status { peer: PeerId { key, generation }, tag, bytes, immediate });
         }
+        self.sort(key, (kind, label), &delivery, awaited);
+    }
+
+    /// What a cell holds, which is counted, goes where it belongs.
+    fn sort(
+        &mut self,
+        key: PeerKey,
+        (kind, label): (u8, Label),
+        delivery: &Delivery<'_>,
+        awaited: Option<&mut Awaited>,
+    ) {
+        let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
         match kind {
-            kind::EAGER => self.eager(key, label, &delivery, charge_bytes, awaited),
-            kind::FIRST => self.first(key, label, &delivery, awaited),
-            kind::MORE => self.more(key, label.immediate, &delivery, charge_bytes),
-            kind::RTS | kind::CONTROL => self.packet(key, label, &delivery, awaited),
-            kind::MAP_REGION => self.asked_to_share(key, &delivery),
+            kind::EAGER => self.eager(key, label, delivery, charge_bytes, awaited),
+            kind::FIRST => self.first(key, label, delivery, awaited),
+            kind::MORE => self.more(key, label.immediate, delivery, charge_bytes),
+            kind::RTS | kind::CONTROL => self.packet(key, label, delivery, awaited),
+            kind::MAP_REGION => self.asked_to_share(key, delivery),
             _ => {
                 let kind = delivery.kind();
                 tracing::warn!(kind, "a peer wrote a cell of unknown kind; it is ignored");
