@@ -25,45 +25,41 @@ const HASTY_LOOKS: u32 = 128;
 pub(crate) struct Awaited {
     pattern: Pattern,
     space: Space,
-    state: State,
+    buffer: Buffer,
+    /// Of a message that is on its way.
+    request: Option<RequestId>,
 }
 
-#[derive(Debug)]
-enum State {
-    /// Nothing has come for it.
-    Open(Buffer),
-    /// It has its message.
-    Done(Result<Status, OperationError>),
-    /// Its message is on its way.
-    Request(RequestId),
+/// What a look into the inbox has found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Found {
+    Nothing,
+    /// Something that has gone where it belongs.
+    Something,
+    /// A message for the receive that is awaited, and how much of it fitted, in bytes.
+    Awaited(Status, u64),
 }
 
 impl Awaited {
     /// Whether a message is for it.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn takes(&self, key: PeerKey, label: &Label) -> bool {
-        self.space == label.space
-            && self.pattern.accepts(key, label.tag)
-            && matches!(self.state, State::Open(_))
+        self.space == label.space && self.pattern.accepts(key, label.tag) && self.request.is_none()
     }
 
-    /// Takes a short message, which is the delivery's.
+    /// Takes a short message, which is the delivery's; returns how many bytes fitted.
     #[inline(always)] // The path of a short message.
-    pub fn take(&mut self, delivery: &Delivery<'_>, status: Status) {
-        let State::Open(buffer) = &mut self.state else { return };
-        let copied = delivery.copy_to_buffer(buffer, 0) as u64;
-        let label = Label { tag: status.tag, space: self.space, immediate: status.immediate };
-        self.state = State::Done(received(status.peer, &label, status.bytes, copied));
+    pub fn take(&mut self, delivery: &Delivery<'_>) -> u64 {
+        delivery.copy_to_buffer(&mut self.buffer, 0) as u64
     }
 
     /// Makes a request of it, for a message that has begun to come.
-    pub fn begin(&mut self, requests: &mut Requests) -> Option<RequestId> {
-        let State::Open(buffer) = &mut self.state else { return None };
-        let buffer = std::mem::replace(buffer, Buffer::empty(Access::Write));
+    pub fn begin(&mut self, requests: &mut Requests) -> RequestId {
+        let buffer = std::mem::replace(&mut self.buffer, Buffer::empty(Access::Write));
         let label = Label { tag: self.pattern.tag, space: self.space, immediate: None };
         let id = requests.insert(Request::new(buffer, self.pattern.source, label, Waiting::Matched));
-        self.state = State::Request(id);
-        Some(id)
+        self.request = Some(id);
+        id
     }
 }
 
@@ -73,7 +69,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::start_receive`].
-    #[inline]
+    #[inline(always)] // The path of a short message: its status stays in registers.
     pub fn start_blocking_receive(
         &mut self,
         source: Source,
@@ -89,31 +85,33 @@ impl Engine {
         if let Some(key) = pattern.source {
             self.reach(key)?;
         }
-        let mut awaited = Awaited { pattern, space, state: State::Open(buffer) };
+        let mut awaited = Awaited { pattern, space, buffer, request: None };
         // Counts the call towards the next look at the sockets.
         self.after(true, Self::CLOCK_EVERY);
         for look in 1..=looks {
-            let mut moved = self.poll_for(Some(&mut awaited));
-            if moved && !matches!(awaited.state, State::Open(_)) {
-                break;
-            }
-            if !moved && look < HASTY_LOOKS && looks > HASTY_LOOKS && self.traffic.is_quiet() {
-                continue;
-            }
-            moved |= self.advance();
+            let moved = match self.poll_for(Some(&mut awaited)) {
+                Found::Awaited(status, copied) => {
+                    self.answer_if_owed();
+                    if copied == status.bytes {
+                        return Ok(Started::Done(status));
+                    }
+                    let label = Label { tag: status.tag, space, immediate: status.immediate };
+                    return self.started(received(status.peer, &label, status.bytes, copied));
+                }
+                Found::Something => match awaited.request {
+                    Some(id) => return Ok(Started::Pending(id)),
+                    None => true,
+                },
+                Found::Nothing if look < HASTY_LOOKS.min(looks) && self.traffic.is_quiet() => continue,
+                Found::Nothing => false,
+            };
+            let moved = self.advance() | moved;
             self.after(moved, Self::CLOCK_EVERY);
             if !moved && look > HASTY_LOOKS {
                 std::hint::spin_loop();
             }
         }
-        match awaited.state {
-            State::Open(buffer) => self.receive_or_post(pattern, space, buffer),
-            State::Done(result) => {
-                self.answer_if_owed();
-                self.started(result)
-            }
-            State::Request(id) => Ok(Started::Pending(id)),
-        }
+        self.receive_or_post(pattern, space, awaited.buffer)
     }
 
     /// How often to look; once where others wait for the core.

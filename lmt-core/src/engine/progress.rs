@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::Engine;
-use super::awaited::Awaited;
+use super::awaited::{Awaited, Found};
 use super::handshake::Reception;
 use super::requests::OperationError;
 use super::traffic::Traffic;
@@ -78,20 +78,17 @@ impl Engine {
     /// Takes one cell out of the inbox.
     #[inline]
     pub(super) fn poll_inbox(&mut self) -> bool {
-        self.poll_for(None)
+        !matches!(self.poll_for(None), Found::Nothing)
     }
 
     /// The same, for a receive that is awaited.
-    #[inline]
-    pub(super) fn poll_for(&mut self, awaited: Option<&mut Awaited>) -> bool {
+    #[inline(always)] // The path of a short message.
+    pub(super) fn poll_for(&mut self, awaited: Option<&mut Awaited>) -> Found {
         match self.inbox.poll() {
             // Forgotten, it is delivered by the next poll again.
             Some(delivery) if self.traffic.is_met(delivery.sender()) => std::mem::forget(delivery),
-            Some(delivery) => {
-                self.traffic.deliver(delivery, awaited);
-                return true;
-            }
-            None => return false,
+            Some(delivery) => return self.traffic.deliver(delivery, awaited),
+            None => return Found::Nothing,
         }
         self.poll_after_report(awaited)
     }
@@ -100,14 +97,11 @@ impl Engine {
     /// report first, so it can be read now; then what its cell asks for can be
     /// answered at once, which a caller that makes no more progress relies on.
     #[cold]
-    fn poll_after_report(&mut self, awaited: Option<&mut Awaited>) -> bool {
+    fn poll_after_report(&mut self, awaited: Option<&mut Awaited>) -> Found {
         self.look_at_sockets();
         match self.inbox.poll_thoroughly() {
-            Some(delivery) => {
-                self.traffic.deliver(delivery, awaited);
-                true
-            }
-            None => false,
+            Some(delivery) => self.traffic.deliver(delivery, awaited),
+            None => Found::Nothing,
         }
     }
 
@@ -125,7 +119,9 @@ impl Engine {
                     std::mem::forget(delivery);
                     return Ok(moved);
                 }
-                Some(delivery) => self.traffic.deliver(delivery, None),
+                Some(delivery) => {
+                    self.traffic.deliver(delivery, None);
+                }
                 None => break,
             }
             moved = true;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::awaited::Awaited;
+use super::awaited::{Awaited, Found};
 use super::label::{Label, Marks};
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
@@ -181,7 +181,7 @@ impl Traffic {
     /// Takes one cell out of the inbox; what no posted receive accepts may be for the one that is
     /// `awaited`.
     #[inline(always)] // The path of a short message.
-    pub fn deliver(&mut self, delivery: Delivery<'_>, mut awaited: Option<&mut Awaited>) {
+    pub fn deliver(&mut self, delivery: Delivery<'_>, mut awaited: Option<&mut Awaited>) -> Found {
         self.events = self.events.wrapping_add(1);
         let key = PeerKey::from(delivery.sender());
         let (kind, marks) = Marks::read(delivery.kind());
@@ -193,9 +193,11 @@ impl Traffic {
         let bytes = delivery.bytes() as u64;
         let charge_bytes = bytes + OVERHEAD_BYTES;
         let Self { peers, matchers, owing, eager, .. } = self;
-        let Some(peer) = peers.get_mut(key as usize) else { return };
+        let Some(peer) = peers.get_mut(key as usize) else { return Found::Something };
         let (bound, generation) = (peer.bound, peer.generation);
-        let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else { return };
+        let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else {
+            return Found::Something;
+        };
         link.inbox.expect_to_send(bytes as usize);
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
         // Nothing else can be for it, and nothing else is to be done.
@@ -216,14 +218,21 @@ impl Traffic {
         if let Some(awaited) = taken_by {
             peer.eager.received.count(bytes);
             eager.received.count(bytes);
-            let Label { tag, immediate, .. } = label;
-            return awaited
-                .take(&delivery, Status { peer: PeerId { key, generation }, tag, bytes, immediate });
+            let (tag, immediate) = (label.tag, label.immediate);
+            let copied = awaited.take(&delivery);
+            return Found::Awaited(
+                Status { peer: PeerId { key, generation }, tag, bytes, immediate },
+                copied,
+            );
+        }
+        if kind == kind::EAGER {
+            return self.eager(key, label, &delivery, charge_bytes, awaited);
         }
         self.sort(key, (kind, label), &delivery, awaited);
+        Found::Something
     }
 
-    /// What a cell holds, which is counted, goes where it belongs.
+    /// What another cell than that of a whole message holds goes where it belongs.
     fn sort(
         &mut self,
         key: PeerKey,
@@ -233,7 +242,6 @@ impl Traffic {
     ) {
         let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
         match kind {
-            kind::EAGER => self.eager(key, label, delivery, charge_bytes, awaited),
             kind::FIRST => self.first(key, label, delivery, awaited),
             kind::MORE => self.more(key, label.immediate, delivery, charge_bytes),
             kind::RTS | kind::CONTROL => self.packet(key, label, delivery, awaited),
@@ -292,7 +300,7 @@ impl Traffic {
         delivery: &Delivery<'_>,
         charge_bytes: u64,
         awaited: Option<&mut Awaited>,
-    ) {
+    ) -> Found {
         if self.peers[key as usize].bound
             && let Some(request) = self.receive_for(key, &label, delivery.bytes() as u64)
         {
@@ -304,7 +312,7 @@ impl Traffic {
             };
             self.count_eager_arrival(key, total);
             self.requests.complete(request, received(self.name(key), &label, total, copied));
-            return;
+            return Found::Something;
         }
         if let Some(awaited) = awaited.filter(|awaited| awaited.takes(key, &label))
             && self.peers[key as usize].bound
@@ -313,14 +321,16 @@ impl Traffic {
             self.release(key, charge_bytes);
             let bytes = delivery.bytes() as u64;
             self.count_eager_arrival(key, bytes);
-            let (peer, Label { tag, immediate, .. }) = (self.name(key), label);
-            return awaited.take(delivery, Status { peer, tag, bytes, immediate });
+            let (peer, tag, immediate) = (self.name(key), label.tag, label.immediate);
+            let copied = awaited.take(delivery);
+            return Found::Awaited(Status { peer, tag, bytes, immediate }, copied);
         }
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);
         let connection = self.peers[key as usize].ended_connections;
         let content = Unexpected::Eager { data, charge_bytes, connection };
         self.unexpected(key, label, content);
+        Found::Something
     }
 
     /// The request of the receive for a message that has begun to come.
@@ -333,7 +343,7 @@ impl Traffic {
     ) -> Option<RequestId> {
         self.receive_for(key, label, bytes).or_else(|| {
             let awaited = awaited.filter(|awaited| awaited.takes(key, label))?;
-            awaited.begin(&mut self.requests)
+            Some(awaited.begin(&mut self.requests))
         })
     }
 
