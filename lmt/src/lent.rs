@@ -118,7 +118,7 @@ pub(crate) fn receive_matched<A: Access>(
 }
 
 /// Begins a send whose slices the caller keeps borrowed until it is drained.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(crate) fn begin_send<A: Access>(
     access: &A,
     to: PeerId,
@@ -127,7 +127,11 @@ pub(crate) fn begin_send<A: Access>(
     options: impl Into<SendOptions>,
 ) -> Result<Started, OperationError> {
     let buffer = lend(segments)?;
-    access.with(Token::new(), |engine| engine.start_send(to, tag, buffer, options))
+    let bytes = buffer.total_bytes();
+    match access.with(Token::new(), |engine| engine.start_send(to, tag, buffer, options))? {
+        None => Ok(Started::Done(Status { peer: to, tag, bytes, immediate: None })),
+        Some(request) => Ok(Started::Pending(request)),
+    }
 }
 
 /// Begins a receive whose slices the caller keeps borrowed until it is drained.

@@ -28,6 +28,18 @@ pub(crate) struct Awaited {
     buffer: Buffer,
     /// Of a message that is on its way.
     request: Option<RequestId>,
+    got: Got,
+}
+
+/// The message that a receive has got. Not a [`Status`]: that would be written in parts here and
+/// read as a whole, for which a processor waits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Got {
+    tag: u64,
+    copied_bytes: u64,
+    bytes: u64,
+    immediate: Option<u32>,
+    sender: PeerKey,
 }
 
 /// What a look into the inbox has found.
@@ -36,8 +48,8 @@ pub(crate) enum Found {
     Nothing,
     /// Something that has gone where it belongs.
     Something,
-    /// A message for the receive that is awaited, and how much of it fitted, in bytes.
-    Awaited(Status, u64),
+    /// A message for the receive that is awaited.
+    Awaited,
 }
 
 impl Awaited {
@@ -47,10 +59,13 @@ impl Awaited {
         self.space == label.space && self.pattern.accepts(key, label.tag) && self.request.is_none()
     }
 
-    /// Takes a short message, which is the delivery's; returns how many bytes fitted.
+    /// Takes a short message, which is the delivery's.
     #[inline(always)] // The path of a short message.
-    pub fn take(&mut self, delivery: &Delivery<'_>) -> u64 {
-        delivery.copy_to_buffer(&mut self.buffer, 0) as u64
+    pub fn take(&mut self, sender: PeerKey, label: &Label, delivery: &Delivery<'_>) -> Found {
+        let copied_bytes = delivery.copy_to_buffer(&mut self.buffer, 0) as u64;
+        let bytes = delivery.bytes() as u64;
+        self.got = Got { sender, tag: label.tag, bytes, immediate: label.immediate, copied_bytes };
+        Found::Awaited
     }
 
     /// Makes a request of it, for a message that has begun to come.
@@ -85,18 +100,20 @@ impl Engine {
         if let Some(key) = pattern.source {
             self.reach(key)?;
         }
-        let mut awaited = Awaited { pattern, space, buffer, request: None };
+        let mut awaited = Awaited { pattern, space, buffer, request: None, got: Got::default() };
         // Counts the call towards the next look at the sockets.
         self.after(true, Self::CLOCK_EVERY);
         for look in 1..=looks {
             let moved = match self.poll_for(Some(&mut awaited)) {
-                Found::Awaited(status, copied) => {
+                Found::Awaited => {
                     self.answer_if_owed();
-                    if copied == status.bytes {
-                        return Ok(Started::Done(status));
+                    let Got { sender, tag, bytes, immediate, copied_bytes } = awaited.got;
+                    let peer = self.traffic.name(sender);
+                    if copied_bytes == bytes {
+                        return Ok(Started::Done(Status { peer, tag, bytes, immediate }));
                     }
-                    let label = Label { tag: status.tag, space, immediate: status.immediate };
-                    return self.started(received(status.peer, &label, status.bytes, copied));
+                    let label = Label { tag, space, immediate };
+                    return self.started(received(peer, &label, bytes, copied_bytes));
                 }
                 Found::Something => match awaited.request {
                     Some(id) => return Ok(Started::Pending(id)),

@@ -383,8 +383,8 @@ impl Engine {
     }
 
     /// Begins a send of a message with this tag, or this [`Label`]. It has ended when the
-    /// buffer may be used again; see [`SendMode`] and [`SendOptions`]. Of one that has ended
-    /// already there is no request.
+    /// buffer may be used again; see [`SendMode`] and [`SendOptions`]. Of one that is done
+    /// already there is no request: `None`.
     ///
     /// # Errors
     /// The peer is unknown or dead, too much waits for it, or this is a forked
@@ -396,7 +396,7 @@ impl Engine {
         label: impl Into<Label>,
         buffer: Buffer,
         options: impl Into<SendOptions>,
-    ) -> Result<Started, OperationError> {
+    ) -> Result<Option<RequestId>, OperationError> {
         self.check_fork()?;
         let started = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
         if !self.traffic.to_connect.is_empty() {
@@ -425,8 +425,10 @@ impl Engine {
         buffer: Buffer,
         options: impl Into<SendOptions>,
     ) -> Result<RequestId, OperationError> {
-        let started = self.start_send(to, label, buffer, options)?;
-        Ok(self.traffic.requests.of(started))
+        let (label, bytes) = (label.into(), buffer.total_bytes());
+        let request = self.start_send(to, label, buffer, options)?;
+        let done = Status { peer: to, tag: label.tag, bytes, immediate: label.immediate };
+        Ok(request.unwrap_or_else(|| self.traffic.requests.of(Started::Done(done))))
     }
 
     /// Sends bytes at once that may change when this returns: a message that fits a cell, if

@@ -8,7 +8,7 @@ use super::label::Label;
 use super::link::Written;
 use super::outgoing::{SendMode, SendOptions, gone};
 use super::peer::{Connection, Outgoing, Peer};
-use super::requests::{OperationError, PeerId, Request, RequestId, Started, Status, Waiting};
+use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
 use super::traffic::{Arrived, Traffic, Unexpected, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::config::Config;
@@ -20,7 +20,7 @@ use crate::selection::{Hints, Message};
 use crate::shared_buffer::is_shared;
 
 impl Traffic {
-    /// Begins a send to `to`.
+    /// Begins a send to `to`; nothing, if it is done.
     #[inline]
     pub fn send(
         &mut self,
@@ -29,7 +29,7 @@ impl Traffic {
         buffer: Buffer,
         options: SendOptions,
         credits: &InboxReceiver,
-    ) -> Result<Started, OperationError> {
+    ) -> Result<Option<RequestId>, OperationError> {
         let key = self.key_named(to)?;
         if self.peers[key as usize].group_version != self.selection.group_version() {
             self.renew_eager(key);
@@ -38,11 +38,10 @@ impl Traffic {
         let Self { peers, config, eager, .. } = self;
         let peer = &mut peers[key as usize];
         if !matches!(peer.connection, Connection::Up(_)) {
-            return self.send_unconnected(key, label, buffer, options).map(Started::Pending);
+            return self.send_unconnected(key, label, buffer, options).map(Some);
         }
         if options.mode != SendMode::Standard || !peer.takes_cells(bytes, config, credits, key) {
-            let id = self.send_announced(key, label, buffer, options.hints, credits)?;
-            return Ok(Started::Pending(id));
+            return self.send_announced(key, label, buffer, options.hints, credits).map(Some);
         }
         let mut sent_bytes = 0;
         if peer.ordered.is_empty() {
@@ -50,8 +49,7 @@ impl Traffic {
                 Written::Whole => {
                     peer.eager.sent.count(bytes);
                     eager.sent.count(bytes);
-                    let (tag, immediate) = (label.tag, label.immediate);
-                    return Ok(Started::Done(Status { peer: to, tag, bytes, immediate }));
+                    return Ok(None);
                 }
                 Written::Part(now) => sent_bytes = now,
             }
@@ -62,7 +60,7 @@ impl Traffic {
         }
         let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
         self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints: options.hints });
-        Ok(Started::Pending(id))
+        Ok(Some(id))
     }
 
     /// Sends a message that fits a cell, if it may go now.

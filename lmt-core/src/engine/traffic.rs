@@ -194,7 +194,7 @@ impl Traffic {
         let charge_bytes = bytes + OVERHEAD_BYTES;
         let Self { peers, matchers, owing, eager, .. } = self;
         let Some(peer) = peers.get_mut(key as usize) else { return Found::Something };
-        let (bound, generation) = (peer.bound, peer.generation);
+        let bound = peer.bound;
         let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else {
             return Found::Something;
         };
@@ -218,12 +218,7 @@ impl Traffic {
         if let Some(awaited) = taken_by {
             peer.eager.received.count(bytes);
             eager.received.count(bytes);
-            let (tag, immediate) = (label.tag, label.immediate);
-            let copied = awaited.take(&delivery);
-            return Found::Awaited(
-                Status { peer: PeerId { key, generation }, tag, bytes, immediate },
-                copied,
-            );
+            return awaited.take(key, &label, &delivery);
         }
         if kind == kind::EAGER {
             return self.eager(key, label, &delivery, charge_bytes, awaited);
@@ -321,9 +316,7 @@ impl Traffic {
             self.release(key, charge_bytes);
             let bytes = delivery.bytes() as u64;
             self.count_eager_arrival(key, bytes);
-            let (peer, tag, immediate) = (self.name(key), label.tag, label.immediate);
-            let copied = awaited.take(delivery);
-            return Found::Awaited(Status { peer, tag, bytes, immediate }, copied);
+            return awaited.take(key, &label, delivery);
         }
         let mut data = self.store.take(delivery.bytes());
         delivery.copy_to(&mut data);

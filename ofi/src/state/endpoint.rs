@@ -297,8 +297,8 @@ impl Endpoint {
         let started = self.engine.start_send(to, label, buffer, sending.mode()).map_err(|e| refused(&e))?;
         let op = |request| Op { context, flags, reports, request, kind: Kind::Send };
         match started {
-            Started::Done(_) => self.told(around, Outlet::Send, context, flags, reports),
-            Started::Pending(request) => self.enter(around, op(request)),
+            None => self.told(around, Outlet::Send, context, flags, reports),
+            Some(request) => self.enter(around, op(request)),
         }
         Ok(())
     }
