@@ -377,11 +377,6 @@ impl Transfers {
         self.windows.get(peer as usize).map_or(0, |window| window.in_flight)
     }
 
-    /// How much has come from a peer, in bytes of announced messages.
-    pub fn received_bytes(&self, peer: PeerKey) -> u64 {
-        self.windows.get(peer as usize).map_or(0, |window| window.received_bytes)
-    }
-
     /// A send to this peer is not under way any more.
     fn has_ended(&mut self, peer: PeerKey) {
         let window = self.window(peer);
@@ -549,10 +544,8 @@ impl Transfers {
     }
 
     fn complete_receive(&mut self, id: ReceiveId, result: Result<Received, TransferError>) {
-        if let Some(Over { token, peer, carrier, .. }) = over(&mut self.receives, id.0) {
+        if let Some(Over { token, carrier, .. }) = over(&mut self.receives, id.0) {
             let arrived = result.as_ref().ok().map(|received| received.received_bytes);
-            let window = self.window(peer);
-            window.received_bytes = window.received_bytes.wrapping_add(arrived.unwrap_or(0));
             self.count(carrier, Role::Receiver, arrived);
             self.ended.push_back(Ended::Receive { token, result });
         }

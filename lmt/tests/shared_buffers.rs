@@ -266,7 +266,7 @@ fn the_owner_dies_while_it_is_copied() {
 /// What stands where nothing has been received.
 const UNWRITTEN: u8 = 0xee;
 
-/// Also where a built-in rule announces what is longer than 32 KiB.
+/// Also where a built-in rule has both ends copy what is longer than cells carry.
 #[test]
 fn short_ones_go_in_cells_where_they_are_used() {
     const ROUNDS: u8 = 200;

@@ -53,6 +53,11 @@ pub(crate) enum Found {
 }
 
 impl Awaited {
+    /// The space of its messages.
+    pub const fn space(&self) -> Space {
+        self.space
+    }
+
     /// Whether a message is for it.
     #[inline(always)] // The path of a short message.
     pub fn takes(&self, key: PeerKey, label: &Label) -> bool {
@@ -93,6 +98,8 @@ impl Engine {
     ) -> Result<Started, OperationError> {
         let Wanted { space, tags } = wanted.into();
         let pattern = self.receive_pattern(source, tags, &buffer)?;
+        // Counts the call towards the next look at the sockets, which may take something in.
+        self.after(true, Self::CLOCK_EVERY);
         let looks = self.looks();
         if looks == 0 || self.traffic.matchers.of(space).unexpected() > 0 {
             return self.receive_or_post(pattern, space, buffer);
@@ -101,8 +108,6 @@ impl Engine {
             self.reach(key)?;
         }
         let mut awaited = Awaited { pattern, space, buffer, request: None, got: Got::default() };
-        // Counts the call towards the next look at the sockets.
-        self.after(true, Self::CLOCK_EVERY);
         for look in 1..=looks {
             let moved = match self.poll_for(Some(&mut awaited)) {
                 Found::Awaited => {
@@ -124,6 +129,10 @@ impl Engine {
             };
             let moved = self.advance() | moved;
             self.after(moved, Self::CLOCK_EVERY);
+            // What came otherwise, as by a look at the sockets, may be for it, and be the first.
+            if self.traffic.matchers.of(space).unexpected() > 0 {
+                break;
+            }
             if !moved && look > HASTY_LOOKS {
                 std::hint::spin_loop();
             }

@@ -11,6 +11,7 @@ use super::requests::OperationError;
 use super::traffic::Traffic;
 use crate::clock::CoarseInstant;
 use crate::error::PeerError;
+use crate::matching::Matcher;
 use crate::rendezvous::PeerKey;
 
 impl Engine {
@@ -99,6 +100,8 @@ impl Engine {
     #[cold]
     fn poll_after_report(&mut self, awaited: Option<&mut Awaited>) -> Found {
         self.look_at_sockets();
+        // What that has taken in may be for it, and be the first.
+        let awaited = awaited.filter(|awaited| self.traffic.matchers.of(awaited.space()).unexpected() == 0);
         match self.inbox.poll_thoroughly() {
             Some(delivery) => self.traffic.deliver(delivery, awaited),
             None => Found::Nothing,

@@ -119,8 +119,6 @@ impl Transfers {
             return None;
         }
         self.at_once_bytes += received_bytes;
-        let window = self.window(peer);
-        window.received_bytes = window.received_bytes.wrapping_add(received_bytes);
         let done = Done::new(TransferKey::Send(rts.send_id), rts.attempt, is_shared(buffer));
         self.machine.received_at_once(peer, done);
         Some(Received { total_bytes, received_bytes, truncated: received_bytes < total_bytes })

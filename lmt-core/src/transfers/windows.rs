@@ -1,5 +1,4 @@
-//! What is under way between this process and one peer, and which ways one of many messages
-//! takes.
+//! What is under way to one peer, and which ways one of many messages takes.
 #![forbid(unsafe_code)]
 
 use crate::rendezvous::Candidates;
@@ -8,22 +7,22 @@ use crate::rendezvous::Candidates;
 /// further ones alone.
 const MANY: u32 = 4;
 
-/// Counts of one peer's messages.
+/// What is under way to one peer.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// Messages to it, announced and not done.
+    /// Messages, announced and not done.
     pub in_flight: u32,
-    /// Bytes of announced messages that have come from it so far.
-    pub received_bytes: u64,
 }
 
 impl Window {
-    /// The ways to try for the next message in place of these. Where processes outnumber CPUs
-    /// (`crowded`) nobody is free to help, nor is a core for both ends of a stream.
+    /// The ways to try for the next message in place of these. Behind many others its receiver
+    /// copies alone, and so it does where processes outnumber CPUs (`crowded`): nobody is free to
+    /// help, nor, behind many, is a core for both ends of a stream.
     pub fn ways(&self, ways: &Candidates, crowded: bool) -> Option<Candidates> {
-        match crowded {
-            true => Some(ways.with_one_end_first().with_streams_last()),
-            false => (self.in_flight >= MANY).then(|| ways.with_one_end_first()),
+        match (self.in_flight >= MANY, crowded) {
+            (false, false) => None,
+            (true, true) => Some(ways.with_one_end_first().with_streams_last()),
+            _ => Some(ways.with_one_end_first()),
         }
     }
 }
