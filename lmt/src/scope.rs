@@ -382,7 +382,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
 
     /// Waits for any of `requests`: the one that is finished is taken out of
     /// the list, with its place in it and its result. `None` when the list is
-    /// empty. In a forked child the first one is taken out, with
+    /// empty. In a forked child one that was done before is taken out, else the first one, with
     /// [`OperationError::Forked`].
     pub fn wait_any(
         &'scope self,
@@ -434,7 +434,7 @@ impl<A: Access> Request<'_, A> {
     }
 
     /// The result if the operation is finished, else the request again.
-    /// Makes progress once.
+    /// Makes progress once if it is not.
     ///
     /// # Errors
     /// The request itself, to be asked again.

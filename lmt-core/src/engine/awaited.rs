@@ -15,7 +15,7 @@ use crate::matching::{Matcher, Pattern};
 use crate::rendezvous::PeerKey;
 
 /// So many looks before it is posted: some microseconds' worth.
-const LOOKS: u32 = 1024;
+const LOOKS: u32 = 512;
 /// So many follow one another at once, where nothing else is to be done: a pause takes longer than
 /// a line's way from core to core on some processors.
 const HASTY_LOOKS: u32 = 128;
@@ -98,17 +98,23 @@ impl Engine {
     ) -> Result<Started, OperationError> {
         let Wanted { space, tags } = wanted.into();
         let pattern = self.receive_pattern(source, tags, &buffer)?;
-        // Counts the call towards the next look at the sockets, which may take something in.
+        // As a call of progress: what waits for room goes on however soon messages come, and the
+        // call counts towards the next look at the sockets, which may take something in.
+        self.advance();
         self.after(true, Self::CLOCK_EVERY);
         let looks = self.looks();
-        if looks == 0 || self.traffic.matchers.of(space).unexpected() > 0 {
-            return self.receive_or_post(pattern, space, buffer);
-        }
-        if let Some(key) = pattern.source {
+        // What is here can be received whatever became of its sender.
+        if self.traffic.matchers.of(space).unexpected() == 0
+            && let Some(key) = pattern.source
+        {
             self.reach(key)?;
         }
         let mut awaited = Awaited { pattern, space, buffer, request: None, got: Got::default() };
         for look in 1..=looks {
+            // What a look at the sockets has taken in may be for it, and be the first.
+            if self.traffic.matchers.of(space).unexpected() > 0 {
+                break;
+            }
             let moved = match self.poll_for(Some(&mut awaited)) {
                 Found::Awaited => {
                     self.answer_if_owed();
@@ -129,10 +135,6 @@ impl Engine {
             };
             let moved = self.advance() | moved;
             self.after(moved, Self::CLOCK_EVERY);
-            // What came otherwise, as by a look at the sockets, may be for it, and be the first.
-            if self.traffic.matchers.of(space).unexpected() > 0 {
-                break;
-            }
             if !moved && look > HASTY_LOOKS {
                 std::hint::spin_loop();
             }

@@ -14,16 +14,12 @@ pub(crate) type OfSpace = TagMatcher<RequestId, Arrived>;
 #[derive(Debug, Default)]
 pub(crate) struct Matchers {
     of: [OfSpace; Space::COUNT],
-    /// How many of them, from the first on, have been used; most programs use one,
-    /// and only that is looked at then.
-    used: usize,
 }
 
 impl Matchers {
     /// That of one space.
     #[inline]
     pub fn of(&mut self, space: Space) -> &mut OfSpace {
-        self.used = self.used.max(space.index() + 1);
         &mut self.of[space.index()]
     }
 

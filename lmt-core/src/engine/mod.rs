@@ -70,8 +70,6 @@ pub struct Engine {
     traffic: Traffic,
     /// Calls of `progress` in a row that found nothing.
     idle: u32,
-    /// Whether a send has taken something in since the last progress.
-    took_in: bool,
     naps: waiting::Naps,
     /// Whether others want the core.
     sharing: polling::Sharing,
@@ -138,7 +136,6 @@ impl Engine {
             inbox,
             traffic,
             idle: 0,
-            took_in: false,
             naps: waiting::Naps::default(),
             until_sockets: 0,
             sharing: polling::Sharing::new(),

@@ -183,7 +183,6 @@ impl Engine {
     /// What is done less often: credits when idle, and the sockets.
     #[inline]
     pub(super) fn after(&mut self, moved: bool, clock_every: u32) {
-        self.took_in = false;
         if moved {
             self.idle = 0;
         } else {

@@ -200,7 +200,7 @@ impl Traffic {
         };
         link.inbox.expect_to_send(bytes as usize);
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
-        // Nothing else can be for it, and nothing else is to be done.
+        // Nothing that is posted can be for it.
         let taken_by = awaited.as_deref_mut().filter(|awaited| {
             kind == kind::EAGER
                 && bound

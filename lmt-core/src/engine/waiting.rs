@@ -253,10 +253,6 @@ impl Engine {
     /// This is a forked child.
     pub fn prepare_to_sleep(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
-        if std::mem::take(&mut self.took_in) {
-            // What has ended by that is to be looked at.
-            return Ok(false);
-        }
         if self.has_discards() {
             // Their senders wait for an answer.
             self.discard();

@@ -32,7 +32,7 @@ pub use arena::{Arena, HEAD_BYTES, LEASES, lease_in};
 pub use buffer::{SharedBuffer, alloc, alloc_untaken};
 pub use lease::LeaseWord;
 #[cfg(not(loom))]
-pub use offer::{Offer, OfferError, Part, are_shared, arena, given_up, is_shared};
+pub use offer::{Offer, OfferError, Part, arena, given_up, is_shared};
 
 /// The usual length of an arena: of address space; memory is taken with the
 /// buffers.

@@ -16,13 +16,6 @@ pub fn is_shared(data: &Buffer) -> bool {
     registry::existing().is_some_and(|registry| is_shared_in(registry, data))
 }
 
-/// Whether these bytes are in shared buffers; as [`is_shared`].
-#[inline]
-pub fn are_shared(data: &[u8]) -> bool {
-    !data.is_empty()
-        && registry::existing().is_some_and(|registry| registry.has(data.as_ptr().addr(), data.len()))
-}
-
 fn is_shared_in(registry: &Registry, data: &Buffer) -> bool {
     let pieces = data.segments().iter().filter(|s| s.bytes > 0);
     data.total_bytes() > 0 && pieces.into_iter().all(|s| registry.has(s.address, s.bytes))

@@ -19,6 +19,10 @@ fn lent(slice: &[u8]) -> Buffer {
     unsafe { Buffer::new(&[Segment::of(slice)], Access::Read) }.unwrap()
 }
 
+fn are_shared(data: &[u8]) -> bool {
+    crate::buffer::lend(data, is_shared)
+}
+
 /// Seems to live for ever: nothing says otherwise.
 fn living() -> Arc<PeerProcess> {
     Arc::new(PeerProcess::new(1, None))
