@@ -7,8 +7,6 @@
 //! stands. No mechanism is named here.
 #![deny(unsafe_code)]
 
-#[cfg(not(loom))]
-#[cfg(not(loom))]
 pub mod bell;
 pub mod bounded_file;
 pub mod buffer;
@@ -21,7 +19,6 @@ pub mod config;
 pub mod connect;
 #[cfg(not(loom))]
 pub mod cpu_set;
-#[cfg(not(loom))]
 pub mod cursor;
 #[cfg(not(loom))]
 pub mod door;
@@ -43,7 +40,6 @@ pub mod mechanisms;
 pub mod memory_limits;
 mod mix_hasher;
 mod parcel;
-#[cfg(not(loom))]
 pub mod process;
 mod queue;
 #[cfg(not(loom))]

@@ -78,6 +78,11 @@ fn opened(line: &Line, generation: u32) -> Front {
 /// Receives one message; returns whether the sender learns of it here.
 fn receive(line: &Line, generation: u32) -> (Front, bool) {
     let mut front = opened(line, generation);
+    let sender_knows = receive_rest(line, &mut front);
+    (front, sender_knows)
+}
+
+fn receive_rest(line: &Line, front: &mut Front) -> bool {
     loop {
         let first = front.front;
         let units = front.claim(line.words(), |_| 1).expect("an honest sender");
@@ -90,8 +95,7 @@ fn receive(line: &Line, generation: u32) -> (Front, bool) {
         }
     }
     line.check();
-    let sender_knows = front.end(line.words()).expect("an honest sender");
-    (front, sender_knows)
+    front.end(line.words()).expect("an honest sender")
 }
 
 /// Helps until there is nothing to claim, then leaves; returns whether it has

@@ -38,6 +38,7 @@ mod sending;
 #[cfg(not(loom))]
 mod side;
 
+#[cfg(not(loom))]
 pub use receiving::{Claims, Reception};
 #[cfg(not(loom))]
 pub use sending::{Help, PeerClaims};
