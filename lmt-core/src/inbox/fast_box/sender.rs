@@ -62,9 +62,8 @@ impl BoxSender {
     /// At most so many pieces a message of `bytes` bytes has.
     #[inline]
     pub(crate) const fn most_pieces(bytes: u64) -> u64 {
-        // Of 4 KiB and more, or of 3 KiB, or some of these and then some of
-        // those; and what is left of it in the last cell.
-        if bytes <= PIECE_BYTES as u64 { 1 } else { bytes.div_ceil(PIECE_BYTES as u64) + 2 }
+        // All but the last have at least so much.
+        if bytes <= PIECE_BYTES as u64 { 1 } else { bytes.div_ceil(PIECE_BYTES as u64) }
     }
 
     /// The length of the longest piece that there is room for now.
