@@ -133,7 +133,15 @@ impl Buffer {
         Self { segments: Segments::One(Segment { address: 0, bytes: 0 }), total_bytes: 0, access }
     }
 
+    /// What is lent here, for who keeps it; an empty one stays.
+    #[cfg_attr(loom, allow(dead_code))] // Its users need real shared memory.
+    pub(crate) const fn take(&mut self) -> Self {
+        let access = self.access;
+        std::mem::replace(self, Self::empty(access))
+    }
+
     /// The bytes of all segments together.
+    #[inline]
     pub const fn total_bytes(&self) -> u64 {
         self.total_bytes
     }

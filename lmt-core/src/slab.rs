@@ -68,27 +68,38 @@ impl<T> Slab<T> {
     /// Past 2^32 - 1 entries.
     #[inline(always)] // The entry is moved to its place at once, without a stop on the stack.
     pub(crate) fn insert(&mut self, entry: T) -> u64 {
-        let index = self.free;
-        if let Some(Slot { generation, content }) = self.slots.get_mut(index as usize)
-            && let Content::Free(next) = *content
-        {
-            *content = Content::Used(entry);
-            let generation = *generation;
-            self.used += 1;
-            self.free = next;
-            return name(index, generation);
-        }
-        self.push(entry)
+        self.insert_mut(entry).0
     }
 
-    /// Takes an entry in where no slot is free.
+    /// The same, and the entry, to be changed where it stays.
+    ///
+    /// # Panics
+    /// Past 2^32 - 1 entries.
+    #[inline(always)] // As `insert`.
+    pub(crate) fn insert_mut(&mut self, entry: T) -> (u64, &mut T) {
+        if self.free == NONE {
+            self.grow();
+        }
+        let index = self.free;
+        let Slot { generation, content } = &mut self.slots[index as usize];
+        if let Content::Free(next) = *content {
+            self.free = next;
+            self.used += 1;
+            *content = Content::Used(entry);
+        }
+        match content {
+            Content::Used(entry) => (name(index, *generation), entry),
+            Content::Free(_) => unreachable!("it was filled"),
+        }
+    }
+
+    /// Makes a free slot where there is none.
     #[cold]
-    fn push(&mut self, entry: T) -> u64 {
-        self.used += 1;
+    fn grow(&mut self) {
         let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 entries");
         assert_ne!(index, NONE, "fewer than 2^32 entries");
-        self.slots.push(Slot { generation: 1, content: Content::Used(entry) });
-        name(index, 1)
+        self.slots.push(Slot { generation: 1, content: Content::Free(NONE) });
+        self.free = index;
     }
 
     #[inline]
@@ -125,6 +136,14 @@ impl<T> Slab<T> {
             Slot { content: Content::Used(entry), .. } => Some(entry),
             _ => None,
         }
+    }
+
+    /// The name that the next entry gets.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
+    pub(crate) fn next_id(&self) -> u64 {
+        let free = self.slots.get(self.free as usize);
+        free.map_or(name(self.slots.len() as u32, 1), |slot| name(self.free, slot.generation))
     }
 
     /// Takes an entry out.

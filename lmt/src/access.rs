@@ -1,8 +1,7 @@
 //! How a scope reaches its engine: directly, or through a lock.
 
-use lmt_core::buffer::Buffer;
 use lmt_core::engine::polling::let_others_run;
-use lmt_core::engine::{Engine, OperationError, RequestId, Source, Started, Status, TagMatch};
+use lmt_core::engine::{Awaited, Engine, OperationError, RequestId, Status};
 
 use crate::open::Spares;
 
@@ -52,17 +51,11 @@ pub trait Access: sealed::Sealed {
         }
     }
 
-    /// Begins a receive that is waited for next.
+    /// Looks for the message of a receive that is waited for next; whether it is there.
     #[doc(hidden)]
     #[inline]
-    fn start_receive(
-        &self,
-        token: Token,
-        source: Source,
-        tags: TagMatch,
-        buffer: Buffer,
-    ) -> Result<Started, OperationError> {
-        self.with(token, |engine| engine.start_receive(source, tags, buffer))
+    fn look_for(&self, _token: Token, _awaited: &mut Awaited) -> Result<bool, OperationError> {
+        Ok(false)
     }
 
     /// Waits for a request and takes its result.

@@ -6,11 +6,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lmt_core::buffer::Buffer;
 use lmt_core::config::Config;
 use lmt_core::engine::{
-    CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions, Source,
-    Started, Status, TagMatch,
+    Awaited, CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions,
+    Source, Status, TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
 use lmt_core::mechanisms::{Counters, Standing};
@@ -447,7 +446,7 @@ impl Endpoint {
 }
 
 impl Access for Endpoint {
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn with<R>(
         &self,
         _token: Token,
@@ -456,18 +455,12 @@ impl Access for Endpoint {
         f(&mut self.engine.borrow_mut())
     }
 
-    #[inline]
-    fn start_receive(
-        &self,
-        _token: Token,
-        source: Source,
-        tags: TagMatch,
-        buffer: Buffer,
-    ) -> Result<Started, OperationError> {
-        self.engine.borrow_mut().start_blocking_receive(source, tags, buffer)
+    #[inline(always)] // The path of a short message.
+    fn look_for(&self, _token: Token, awaited: &mut Awaited) -> Result<bool, OperationError> {
+        self.engine.borrow_mut().look_for(awaited)
     }
 
-    #[inline]
+    #[inline(always)] // The result of a short message is copied once.
     fn wait(&self, _token: Token, request: RequestId) -> Result<Status, OperationError> {
         self.engine.borrow_mut().wait(request)
     }

@@ -6,7 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 
 use lmt_core::buffer::{self, Buffer, Segment};
 use lmt_core::engine::{
-    Message, OperationError, PeerId, RequestId, SendOptions, Source, Started, Status, TagMatch,
+    Awaited, Message, OperationError, PeerId, RequestId, SendOptions, Source, Started, Status, TagMatch,
 };
 use lmt_core::region::{RegionKey, RegionOptions};
 
@@ -105,8 +105,26 @@ pub(crate) fn receive<A: Access>(
     tags: TagMatch,
     segments: &mut [IoSliceMut<'_>],
 ) -> Result<Status, OperationError> {
-    let buffer = lend_mut(segments)?;
-    finish(access, access.start_receive(Token::new(), source, tags, buffer)?)
+    let mut looking = Looking { access, awaited: Awaited::new(source, tags, lend_mut(segments)?) };
+    if access.look_for(Token::new(), &mut looking.awaited)? {
+        return Ok(looking.awaited.status());
+    }
+    finish(access, access.with(Token::new(), |engine| engine.receive_awaited(&mut looking.awaited))?)
+}
+
+/// Sees to it that unwinding does not release a buffer into which a message has begun to come.
+struct Looking<'a, A: Access> {
+    access: &'a A,
+    awaited: Awaited,
+}
+
+impl<A: Access> Drop for Looking<'_, A> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(request) = self.awaited.request() {
+            drain(self.access, std::iter::once(request));
+        }
+    }
 }
 
 pub(crate) fn receive_matched<A: Access>(

@@ -1,16 +1,18 @@
-//! The operations of a scope that are not finished.
+//! The operations of a scope whose results nobody has taken.
 
 use std::sync::{Mutex, TryLockError};
 
-use lmt_core::engine::RequestId;
+use lmt_core::engine::{RequestId, Started, Status};
 
 /// Where an operation stands in [`Open`], until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Slot {
     Open(RequestId),
+    /// It was done when it was begun.
+    Done(Status),
     /// The next free slot, if there is one.
     Free(Option<u32>),
 }
@@ -28,30 +30,71 @@ impl Open {
     ///
     /// # Panics
     /// Past 2^32 operations of one scope.
-    pub fn enter(&mut self, id: RequestId) -> Place {
-        if let Some(at) = self.free {
-            if let Some(Slot::Free(next)) = self.slots.get(at as usize) {
-                self.free = *next;
-            }
-            self.slots[at as usize] = Slot::Open(id);
+    #[inline]
+    pub fn enter(&mut self, started: Started) -> Place {
+        let place = self.free_place();
+        self.slots[place.0 as usize] = match started {
+            Started::Done(status) => Slot::Done(status),
+            Started::Pending(id) => Slot::Open(id),
+        };
+        place
+    }
+
+    #[inline]
+    fn free_place(&mut self) -> Place {
+        if let Some(at) = self.free
+            && let Some(Slot::Free(next)) = self.slots.get(at as usize)
+        {
+            self.free = *next;
             return Place(at);
         }
-        self.slots.push(Slot::Open(id));
+        self.slots.push(Slot::Free(None));
         Place(u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 operations"))
     }
 
-    /// Takes out an operation that is finished.
+    /// Its request, of an operation that was not done when it was begun.
+    #[inline]
+    pub fn request(&self, place: Place) -> Option<RequestId> {
+        match self.slots.get(place.0 as usize)? {
+            Slot::Open(id) => Some(*id),
+            Slot::Done(_) | Slot::Free(_) => None,
+        }
+    }
+
+    /// Takes out an operation that has ended since.
+    #[inline]
     pub fn close(&mut self, place: Place) {
         if let Some(slot @ Slot::Open(_)) = self.slots.get_mut(place.0 as usize) {
             *slot = Slot::Free(self.free.replace(place.0));
         }
     }
 
+    /// Takes out an operation that was done when it was begun; the request of another, which
+    /// stays.
+    #[inline]
+    pub fn take_done(&mut self, place: Place) -> Result<Status, Option<RequestId>> {
+        let Some(slot) = self.slots.get_mut(place.0 as usize) else { return Err(None) };
+        match *slot {
+            Slot::Open(id) => Err(Some(id)),
+            Slot::Free(_) => Err(None),
+            Slot::Done(status) => {
+                *slot = Slot::Free(self.free.replace(place.0));
+                Ok(status)
+            }
+        }
+    }
+
+    /// Takes out an operation whose result nobody wants, if it is done.
+    #[inline]
+    pub fn let_go(&mut self, place: Place) {
+        let _unwanted = self.take_done(place);
+    }
+
     /// All that are open.
     pub fn ids(&self) -> impl Iterator<Item = RequestId> + Clone {
         self.slots.iter().filter_map(|slot| match slot {
             Slot::Open(id) => Some(*id),
-            Slot::Free(_) => None,
+            Slot::Done(_) | Slot::Free(_) => None,
         })
     }
 

@@ -54,29 +54,31 @@ use crate::region::Region;
 /// endpoint.scope(|scope| kept = Some(scope.send(peer, 1, b"static").unwrap()));
 /// ```
 pub struct Scope<'scope, 'env: 'scope, A: Access> {
-    access: &'env A,
-    open: RefCell<Open>,
+    operations: Operations<'env, A>,
     declared: RefCell<HashSet<RegionKey>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// An operation under way in a scope.
+/// The operations of a scope.
+#[derive(Debug)]
+struct Operations<'env, A: Access> {
+    access: &'env A,
+    open: RefCell<Open>,
+}
+
+/// An operation under way in a scope: small, because programs move it.
 #[derive(Debug)]
 #[must_use = "an operation that nobody waits for is cancelled at the end of the scope"]
 pub struct Request<'scope, A: Access> {
-    access: &'scope A,
-    open: &'scope RefCell<Open>,
-    state: State,
+    operations: &'scope Operations<'scope, A>,
+    place: Place,
 }
 
-/// How far an operation is.
-#[derive(Clone, Copy, Debug)]
-enum State {
-    /// It was done when it was begun.
-    Done(Status),
-    /// It is entered among those that the scope waits for.
-    Open(Place, RequestId),
+impl<A: Access> Drop for Request<'_, A> {
+    fn drop(&mut self) {
+        self.operations.open.borrow_mut().let_go(self.place);
+    }
 }
 
 /// Drains a scope when it is left, by whichever way.
@@ -106,18 +108,17 @@ where
 {
     let open = RefCell::new(access.spares(Token::new()).take());
     let declared = RefCell::new(HashSet::new());
-    let scope = Scope { access, open, declared, scope: PhantomData, env: PhantomData };
-    let _leave = Leave { access, open: &scope.open, declared: &scope.declared };
+    let operations = Operations { access, open };
+    let scope = Scope { operations, declared, scope: PhantomData, env: PhantomData };
+    let _leave = Leave { access, open: &scope.operations.open, declared: &scope.declared };
     body(&scope)
 }
 
 impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
+    #[inline]
     fn track(&'scope self, started: Started) -> Request<'scope, A> {
-        let state = match started {
-            Started::Done(status) => State::Done(status),
-            Started::Pending(id) => State::Open(self.open.borrow_mut().enter(id), id),
-        };
-        Request { access: self.access, open: &self.open, state }
+        let place = self.operations.open.borrow_mut().enter(started);
+        Request { operations: &self.operations, place }
     }
 
     /// Begins a send; `data` is borrowed until the scope ends.
@@ -190,7 +191,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         segments: &[IoSlice<'env>],
         options: impl Into<SendOptions>,
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(lent::begin_send(self.access, to, tag, segments, options)?))
+        Ok(self.track(lent::begin_send(self.operations.access, to, tag, segments, options)?))
     }
 
     /// Begins a receive; `into` is borrowed until the scope ends.
@@ -216,7 +217,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         tags: TagMatch,
         segments: &mut [IoSliceMut<'env>],
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(lent::begin_receive(self.access, source, tags, segments)?))
+        Ok(self.track(lent::begin_receive(self.operations.access, source, tags, segments)?))
     }
 
     /// Begins to receive a message that a matched probe took.
@@ -229,7 +230,11 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         into: &'env mut [u8],
     ) -> Result<Request<'scope, A>, OperationError> {
         let segments = &mut [IoSliceMut::new(into)];
-        Ok(self.track(Started::Pending(lent::begin_receive_matched(self.access, message, segments)?)))
+        Ok(self.track(Started::Pending(lent::begin_receive_matched(
+            self.operations.access,
+            message,
+            segments,
+        )?)))
     }
 
     /// Declares memory, which peers that are given the key may get from or put
@@ -261,7 +266,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         memory: &'env mut [u8],
         options: impl Into<RegionOptions>,
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare(self.access, &mut [IoSliceMut::new(memory)], options.into())?))
+        Ok(self.keep(lent::declare(self.operations.access, &mut [IoSliceMut::new(memory)], options.into())?))
     }
 
     /// Declares several pieces of memory as one region.
@@ -277,7 +282,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         segments: &mut [IoSliceMut<'env>],
         options: impl Into<RegionOptions>,
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare(self.access, segments, options.into())?))
+        Ok(self.keep(lent::declare(self.operations.access, segments, options.into())?))
     }
 
     /// Declares memory that peers may only get from, and that this process
@@ -289,7 +294,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         segments: &[IoSlice<'env>],
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare_for_reading(self.access, segments, Protection::READ.into())?))
+        Ok(self.keep(lent::declare_for_reading(self.operations.access, segments, Protection::READ.into())?))
     }
 
     /// As [`Scope::declare_for_reading`], for the first get that begins and no
@@ -316,12 +321,16 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         segments: &[IoSlice<'env>],
     ) -> Result<Region<'scope, A>, OperationError> {
-        Ok(self.keep(lent::declare_for_reading(self.access, segments, Protection::READ.single_use())?))
+        Ok(self.keep(lent::declare_for_reading(
+            self.operations.access,
+            segments,
+            Protection::READ.single_use(),
+        )?))
     }
 
     fn keep(&'scope self, key: RegionKey) -> Region<'scope, A> {
         self.declared.borrow_mut().insert(key);
-        Region::new(self.access, &self.declared, key)
+        Region::new(self.operations.access, &self.declared, key)
     }
 
     /// Begins to fill `into` from a region, from `offset` on, without the
@@ -349,7 +358,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         offset: u64,
         segments: &mut [IoSliceMut<'env>],
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(Started::Pending(lent::begin_get(self.access, key, offset, segments)?)))
+        Ok(self.track(Started::Pending(lent::begin_get(self.operations.access, key, offset, segments)?)))
     }
 
     /// Begins to copy `from` into a region, from `offset` on, without the
@@ -377,7 +386,7 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         offset: u64,
         segments: &[IoSlice<'env>],
     ) -> Result<Request<'scope, A>, OperationError> {
-        Ok(self.track(Started::Pending(lent::begin_put(self.access, key, offset, segments)?)))
+        Ok(self.track(Started::Pending(lent::begin_put(self.operations.access, key, offset, segments)?)))
     }
 
     /// Waits for any of `requests`: the one that is finished is taken out of
@@ -388,14 +397,11 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
         &'scope self,
         requests: &mut Vec<Request<'scope, A>>,
     ) -> Option<(usize, Result<Status, OperationError>)> {
-        if let Some(at) = requests.iter().position(|request| matches!(request.state, State::Done(_))) {
+        if let Some(at) = requests.iter().position(|request| request.id().is_none()) {
             return Some((at, requests.remove(at).wait()));
         }
-        let ids = requests.iter().filter_map(|request| match request.state {
-            State::Open(_, id) => Some(id),
-            State::Done(_) => None,
-        });
-        match self.access.wait_any(Token::new(), ids) {
+        let ids = requests.iter().filter_map(Request::id);
+        match self.operations.access.wait_any(Token::new(), ids) {
             Ok(Some(at)) => Some((at, requests.remove(at).wait())),
             Ok(None) => None,
             Err(error) => {
@@ -414,8 +420,22 @@ impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
 }
 
 impl<A: Access> Request<'_, A> {
-    fn closed(&self, place: Place) {
-        self.open.borrow_mut().close(place);
+    /// The number of one that was not done when it was begun.
+    fn id(&self) -> Option<RequestId> {
+        self.operations.open.borrow().request(self.place)
+    }
+
+    /// Its result, if it was done when it was begun.
+    #[inline]
+    fn take_done(&self) -> Result<Status, Option<RequestId>> {
+        self.operations.open.borrow_mut().take_done(self.place)
+    }
+
+    /// Its result is there: the scope need not wait for it.
+    #[inline]
+    fn closed(self) {
+        self.operations.open.borrow_mut().close(self.place);
+        std::mem::forget(self);
     }
 
     /// Waits until the operation is finished.
@@ -424,12 +444,15 @@ impl<A: Access> Request<'_, A> {
     /// What the operation ended with.
     #[inline]
     pub fn wait(self) -> Result<Status, OperationError> {
-        let (place, id) = match self.state {
-            State::Done(status) => return Ok(status),
-            State::Open(place, id) => (place, id),
+        let id = match self.take_done() {
+            Ok(status) => {
+                std::mem::forget(self);
+                return Ok(status);
+            }
+            Err(id) => id.ok_or(OperationError::UnknownRequest)?,
         };
-        let result = self.access.wait(Token::new(), id);
-        self.closed(place);
+        let result = self.operations.access.wait(Token::new(), id);
+        self.closed();
         result
     }
 
@@ -439,17 +462,19 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// The request itself, to be asked again.
     pub fn test(self) -> Result<Result<Status, OperationError>, Self> {
-        let (place, id) = match self.state {
-            State::Done(status) => return Ok(Ok(status)),
-            State::Open(place, id) => (place, id),
+        let access = self.operations.access;
+        let id = match self.take_done() {
+            Ok(status) => return Ok(Ok(status)),
+            Err(None) => return Ok(Err(OperationError::UnknownRequest)),
+            Err(Some(id)) => id,
         };
-        match self.access.with(Token::new(), |engine| Ok(engine.test(id))) {
+        match access.with(Token::new(), |engine| Ok(engine.test(id))) {
             Ok(Some(result)) => {
-                self.closed(place);
+                self.closed();
                 Ok(result)
             }
             Ok(None) => {
-                self.access.let_others_run_if_idle(Token::new());
+                access.let_others_run_if_idle(Token::new());
                 Err(self)
             }
             // A forked child: nothing is under way here.
@@ -463,8 +488,8 @@ impl<A: Access> Request<'_, A> {
     /// # Errors
     /// What the operation ended with.
     pub fn cancel(self) -> Result<Status, OperationError> {
-        if let State::Open(_, id) = self.state {
-            self.access.with(Token::new(), |engine| engine.cancel(id))?;
+        if let Some(id) = self.id() {
+            self.operations.access.with(Token::new(), |engine| engine.cancel(id))?;
         }
         self.wait()
     }

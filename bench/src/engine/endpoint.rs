@@ -335,14 +335,19 @@ impl Link for EndpointLink {
     #[inline]
     fn send(&mut self, to: u32, tag: u64, data: &[u8]) -> Result<(), LinkError> {
         let peer = self.peer(to)?;
-        self.endpoint.send(peer, tag, data).map(|_| ()).map_err(LinkError::new)
+        match self.endpoint.send(peer, tag, data) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(LinkError::new(error)),
+        }
     }
 
     #[inline]
     fn receive(&mut self, from: u32, tag: u64, data: &mut [u8]) -> Result<(), LinkError> {
         let source = Source::Peer(self.peer(from)?);
-        let status = self.endpoint.receive(source, TagMatch::exactly(tag), data).map_err(LinkError::new)?;
-        whole(status, data.len())
+        match self.endpoint.receive(source, TagMatch::exactly(tag), data) {
+            Ok(status) => whole(status, data.len()),
+            Err(error) => Err(LinkError::new(error)),
+        }
     }
 
     fn received(&self) -> ReceivedBytes {
@@ -425,9 +430,9 @@ impl Link for EndpointLink {
                 let peer = this.peer(send.to)?;
                 waiting.push((this.begin(scope, peer, send)?, None));
             }
-            waiting.into_iter().try_for_each(|(request, received_bytes)| {
-                let status = request.wait().map_err(LinkError::new)?;
-                received_bytes.map_or(Ok(()), |bytes| whole(status, bytes))
+            waiting.into_iter().try_for_each(|(request, received_bytes)| match request.wait() {
+                Ok(status) => received_bytes.map_or(Ok(()), |bytes| whole(status, bytes)),
+                Err(error) => Err(LinkError::new(error)),
             })
         })
     }

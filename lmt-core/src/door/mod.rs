@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::connect::Connector;
 use crate::cpu_set::CpuSet;
 use crate::engine::polling::{self, Sharing};
-use crate::engine::requests::{OperationError, PeerId, Request, RequestId, Requests, Status, Waiting};
+use crate::engine::requests::{OperationError, PeerId, RequestId, Requests, Status, Waiting};
 use crate::engine::{CreateError, Label, check_config, install_copier};
 use crate::error::PeerError;
 use crate::fork_guard::Origin;
@@ -294,8 +294,7 @@ impl Door {
         if pending >= self.inner.config.pending_max_messages {
             return Err(OperationError::WouldBlock { id: peer.id, pending });
         }
-        let request = Request::new(buffer, Some(key), Label::default(), Waiting::Queued);
-        let id = self.inner.requests.insert(request);
+        let id = self.inner.requests.begin(buffer, Some(key), Label::default(), Waiting::Queued);
         let early = Early { request: id, envelope, hints };
         if self.inner.peers[key as usize].link == Link::Up {
             self.inner.announce(key, early);
@@ -352,9 +351,8 @@ impl Door {
         self.check_source(announcement.origin)?;
         let key = announcement.peer().index();
         // The transfer has the buffer.
-        let (none, bytes) = (Buffer::empty(Access::Write), buffer.total_bytes());
-        let request = Request::new(none, Some(key), Label::default(), Waiting::Matched);
-        let id = self.inner.requests.insert(Request { buffer: None, bytes, ..request });
+        let bytes = buffer.total_bytes();
+        let id = self.inner.requests.begin_without_buffer(bytes, key, Label::default(), Waiting::Matched);
         self.inner.transfers.matched(key, &announcement.rts, buffer, id.to_raw());
         self.inner.settle();
         Ok(id)

@@ -7,11 +7,11 @@ use super::Engine;
 use super::label::{Label, Space, Wanted};
 use super::polling::Others;
 use super::receiving::Source;
-use super::requests::{OperationError, Request, RequestId, Requests, Started, Status, Waiting};
-use super::traffic::received;
-use crate::buffer::{Access, Buffer};
-use crate::inbox::Delivery;
-use crate::matching::{Matcher, Pattern};
+use super::requests::{OperationError, PeerId, RequestId, Requests, Started, Status, Waiting};
+use super::traffic::truncated;
+use crate::buffer::Buffer;
+use crate::inbox::{InboxReceiver, Next};
+use crate::matching::Matcher;
 use crate::rendezvous::PeerKey;
 
 /// So many looks before it is posted: some microseconds' worth.
@@ -20,31 +20,33 @@ const LOOKS: u32 = 512;
 /// a line's way from core to core on some processors.
 const HASTY_LOOKS: u32 = 128;
 
-/// A receive that is not posted.
+/// A blocking receive that is not posted.
+///
+/// Once [`Awaited::request`] is some, a message is being written into its buffer: who drops it then
+/// ends that request first.
+// What it has got stands in words of 8 bytes, in another order than in a `Status`: words that are
+// stored one by one and loaded two at a time stall (store forwarding).
 #[derive(Debug)]
-pub(crate) struct Awaited {
-    pattern: Pattern,
-    space: Space,
+#[repr(C)]
+pub struct Awaited {
+    source: Source,
+    wanted: Wanted,
     buffer: Buffer,
     /// Of a message that is on its way.
     request: Option<RequestId>,
-    got: Got,
+    bytes: u64,
+    copied_bytes: u64,
+    peer: u64,
+    /// With [`HAS_IMMEDIATE`] if there is one.
+    immediate: u64,
+    tag: u64,
 }
 
-/// The message that a receive has got. Not a [`Status`]: that would be written in parts here and
-/// read as a whole, for which a processor waits.
-#[derive(Clone, Copy, Debug, Default)]
-struct Got {
-    tag: u64,
-    copied_bytes: u64,
-    bytes: u64,
-    immediate: Option<u32>,
-    sender: PeerKey,
-}
+const HAS_IMMEDIATE: u64 = 1 << 32;
 
 /// What a look into the inbox has found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Found {
+pub(super) enum Found {
     Nothing,
     /// Something that has gone where it belongs.
     Something,
@@ -53,93 +55,149 @@ pub(crate) enum Found {
 }
 
 impl Awaited {
+    /// A receive of the first message from `source` whose tag matches; of a space other than the
+    /// first if `wanted` says so.
+    #[inline(always)] // The path of a short message.
+    pub fn new(source: Source, wanted: impl Into<Wanted>, buffer: Buffer) -> Self {
+        let wanted = wanted.into();
+        Self {
+            source,
+            wanted,
+            buffer,
+            request: None,
+            bytes: 0,
+            copied_bytes: 0,
+            peer: 0,
+            immediate: 0,
+            tag: 0,
+        }
+    }
+
+    /// What it has got, after [`Engine::look_for`] has said that it has.
+    #[inline(always)] // The path of a short message.
+    pub fn status(&self) -> Status {
+        let immediate = (self.immediate & HAS_IMMEDIATE != 0).then_some(self.immediate as u32);
+        Status { peer: PeerId::from_raw(self.peer), tag: self.tag, bytes: self.bytes, immediate }
+    }
+
+    /// The request of a message that has begun to come; it uses the buffer.
+    pub const fn request(&self) -> Option<RequestId> {
+        self.request
+    }
+
     /// The space of its messages.
-    pub const fn space(&self) -> Space {
-        self.space
+    pub(super) const fn space(&self) -> Space {
+        self.wanted.space
     }
 
     /// Whether a message is for it.
     #[inline(always)] // The path of a short message.
-    pub fn takes(&self, key: PeerKey, label: &Label) -> bool {
-        self.space == label.space && self.pattern.accepts(key, label.tag) && self.request.is_none()
+    pub(super) fn takes(&self, key: PeerKey, label: &Label) -> bool {
+        let from_source = match self.source {
+            Source::Any => true,
+            Source::Peer(peer) => peer.index() == key,
+        };
+        let Wanted { space, tags } = self.wanted;
+        from_source
+            && space == label.space
+            && (label.tag ^ tags.tag) & !tags.ignore == 0
+            && self.request.is_none()
     }
 
-    /// Takes a short message, which is the delivery's.
+    /// Takes a short message, the next one of the inbox.
     #[inline(always)] // The path of a short message.
-    pub fn take(&mut self, sender: PeerKey, label: &Label, delivery: &Delivery<'_>) -> Found {
-        let copied_bytes = delivery.copy_to_buffer(&mut self.buffer, 0) as u64;
-        let bytes = delivery.bytes() as u64;
-        self.got = Got { sender, tag: label.tag, bytes, immediate: label.immediate, copied_bytes };
-        Found::Awaited
+    pub(super) fn take(&mut self, peer: PeerId, label: &Label, inbox: &InboxReceiver, next: Next) {
+        self.copied_bytes = inbox.copy_to_buffer(next, &mut self.buffer, 0) as u64;
+        self.bytes = next.header.bytes as u64;
+        self.peer = peer.to_raw();
+        self.tag = label.tag;
+        self.immediate = label.immediate.map_or(0, |immediate| HAS_IMMEDIATE | u64::from(immediate));
     }
 
     /// Makes a request of it, for a message that has begun to come.
-    pub fn begin(&mut self, requests: &mut Requests) -> RequestId {
-        let buffer = std::mem::replace(&mut self.buffer, Buffer::empty(Access::Write));
-        let label = Label { tag: self.pattern.tag, space: self.space, immediate: None };
-        let id = requests.insert(Request::new(buffer, self.pattern.source, label, Waiting::Matched));
+    pub(super) fn begin(&mut self, requests: &mut Requests) -> RequestId {
+        let buffer = self.buffer.take();
+        let Wanted { space, tags } = self.wanted;
+        let label = Label { tag: tags.tag, space, immediate: None };
+        let peer = match self.source {
+            Source::Any => None,
+            Source::Peer(peer) => Some(peer.index()),
+        };
+        let id = requests.begin(buffer, peer, label, Waiting::Matched);
         self.request = Some(id);
         id
     }
 }
 
 impl Engine {
-    /// As [`Engine::start_receive`], for a caller that waits for the receive at once: the message
-    /// is looked for a while before the receive is posted.
+    /// Looks for the message of a receive a while before it is posted, for a caller that waits
+    /// for it at once. Whether it is there, and [`Awaited::status`] tells of it; if not,
+    /// [`Engine::receive_awaited`] follows.
     ///
     /// # Errors
-    /// As [`Engine::start_receive`].
-    #[inline(always)] // The path of a short message: its status stays in registers.
-    pub fn start_blocking_receive(
-        &mut self,
-        source: Source,
-        wanted: impl Into<Wanted>,
-        buffer: Buffer,
-    ) -> Result<Started, OperationError> {
-        let Wanted { space, tags } = wanted.into();
-        let pattern = self.receive_pattern(source, tags, &buffer)?;
+    /// As [`Engine::start_receive`], and [`OperationError::Truncated`].
+    #[inline(always)] // The path of a short message.
+    pub fn look_for(&mut self, awaited: &mut Awaited) -> Result<bool, OperationError> {
+        self.check_receive(&awaited.buffer)?;
+        let source = self.key_of(awaited.source)?;
         // As a call of progress: what waits for room goes on however soon messages come, and the
         // call counts towards the next look at the sockets, which may take something in.
         self.advance();
         self.after(true, Self::CLOCK_EVERY);
         let looks = self.looks();
+        let space = awaited.space();
         // What is here can be received whatever became of its sender.
         if self.traffic.matchers.of(space).unexpected() == 0
-            && let Some(key) = pattern.source
+            && let Some(key) = source
         {
             self.reach(key)?;
         }
-        let mut awaited = Awaited { pattern, space, buffer, request: None, got: Got::default() };
-        for look in 1..=looks {
-            // What a look at the sockets has taken in may be for it, and be the first.
-            if self.traffic.matchers.of(space).unexpected() > 0 {
-                break;
-            }
-            let moved = match self.poll_for(Some(&mut awaited)) {
+        let mut is_quiet = self.traffic.is_quiet();
+        let mut look = 0;
+        // What a look at the sockets has taken in may be for it, and be the first.
+        while look < looks && self.traffic.matchers.of(space).unexpected() == 0 {
+            // What a look does not find it does not change.
+            let hasty_looks = if is_quiet { HASTY_LOOKS.min(looks) } else { look };
+            let found = loop {
+                look += 1;
+                match self.poll_for(Some(awaited)) {
+                    Found::Nothing if look < hasty_looks => {}
+                    found => break found,
+                }
+            };
+            let moved = match found {
                 Found::Awaited => {
                     self.answer_if_owed();
-                    let Got { sender, tag, bytes, immediate, copied_bytes } = awaited.got;
-                    let peer = self.traffic.name(sender);
-                    if copied_bytes == bytes {
-                        return Ok(Started::Done(Status { peer, tag, bytes, immediate }));
+                    if awaited.copied_bytes == awaited.bytes {
+                        return Ok(true);
                     }
-                    let label = Label { tag, space, immediate };
-                    return self.started(received(peer, &label, bytes, copied_bytes));
+                    return Err(truncated(awaited.status(), awaited.copied_bytes));
                 }
-                Found::Something => match awaited.request {
-                    Some(id) => return Ok(Started::Pending(id)),
-                    None => true,
-                },
-                Found::Nothing if look < HASTY_LOOKS.min(looks) && self.traffic.is_quiet() => continue,
+                Found::Something if awaited.request.is_some() => break,
+                Found::Something => true,
                 Found::Nothing => false,
             };
             let moved = self.advance() | moved;
+            is_quiet = self.traffic.is_quiet();
             self.after(moved, Self::CLOCK_EVERY);
             if !moved && look > HASTY_LOOKS {
                 std::hint::spin_loop();
             }
         }
-        self.receive_or_post(pattern, space, awaited.buffer)
+        Ok(false)
+    }
+
+    /// Begins a receive whose message was not there yet, or goes on with one whose message has
+    /// begun to come.
+    ///
+    /// # Errors
+    /// As [`Engine::start_receive`].
+    pub fn receive_awaited(&mut self, awaited: &mut Awaited) -> Result<Started, OperationError> {
+        if let Some(id) = awaited.request.take() {
+            return Ok(Started::Pending(id));
+        }
+        let buffer = awaited.buffer.take();
+        self.start_receive(awaited.source, awaited.wanted, buffer)
     }
 
     /// How often to look; once where others wait for the core.

@@ -8,8 +8,9 @@ use super::*;
 use crate::buffer::{Access, Buffer, Segment};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
+use crate::engine::awaited::Found;
 use crate::engine::traffic::kind;
-use crate::engine::{Engine, PeerId, SendMode};
+use crate::engine::{Awaited, Engine, PeerId, SendMode, Source, Started, TagMatch};
 use crate::identity::Address;
 use crate::inbox::{Envelope, Geometry, Payload};
 use crate::mechanism::Hello;
@@ -145,11 +146,29 @@ fn who_has_dropped_a_message_does_not_sleep_before_its_sender_is_answered() {
     let mut sender = InboxSender::attach(memory, key as u16).unwrap();
     let envelope = Envelope { kind: kind::EAGER, aux: 0, tag: 1 };
     let _sent = sender.send(envelope, Payload::Bytes(&[1])).unwrap();
-    engine.traffic.deliver(receiver.poll().expect("sent"), None);
+    let next = receiver.next().expect("sent");
+    engine.traffic.deliver(&mut receiver, next, None);
     assert!(engine.prepare_to_sleep().unwrap());
     drop(engine.take_arrival(Space::FIRST).expect("it came"));
     assert!(!engine.prepare_to_sleep().unwrap(), "there is something to do");
     assert!(engine.prepare_to_sleep().unwrap(), "once");
+}
+
+/// What another peer's greeting has had taken out of the inbox comes before what is there next: a
+/// receive that is polled for is not to get that first.
+#[test]
+fn after_a_look_at_the_sockets_the_unexpected_queue_is_asked_again() {
+    let (mut engine, peer, _fakes) = connected();
+    let key = PeerKey::from(peer.index());
+    let (mut receiver, memory) = InboxReceiver::create(Geometry::new(16, 4096, 4).unwrap()).unwrap();
+    let mut sender = InboxSender::attach(memory, key as u16).unwrap();
+    let _sent = sender.send(Envelope { kind: kind::EAGER, aux: 0, tag: 1 }, Payload::Bytes(&[])).unwrap();
+    // As `Reception::probe` does for the other peer.
+    assert!(engine.traffic.drain(&mut receiver));
+    assert!(matches!(engine.poll_after_report(), Found::Something));
+    let mut awaited = Awaited::new(Source::Peer(peer), TagMatch::exactly(1), Buffer::empty(Access::Write));
+    assert!(!engine.look_for(&mut awaited).unwrap(), "what is unexpected is not polled for");
+    assert!(matches!(engine.receive_awaited(&mut awaited), Ok(Started::Done(status)) if status.tag == 1));
 }
 
 /// Of a greeting's descriptors the first are what every connection needs, the

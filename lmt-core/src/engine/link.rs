@@ -26,34 +26,49 @@ pub(super) enum Ringing {
 
 impl Peer {
     /// Writes a message in cells, from `sent_bytes` on: the one function that does.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn write(
         &mut self,
         own_cell_bytes: u32,
+        label: &Label,
+        buffer: &Buffer,
+        sent_bytes: u64,
+        credits: &InboxReceiver,
+        key: PeerKey,
+    ) -> Written {
+        let Connection::Up(link) = &mut self.connection else { return Written::Part(sent_bytes) };
+        let cell_bytes = link.cell_bytes(own_cell_bytes);
+        if buffer.total_bytes() <= cell_bytes {
+            return link.write_whole(label, buffer, credits, key);
+        }
+        link.write_pieces(cell_bytes, label, buffer, sent_bytes, credits, key)
+    }
+}
+
+impl Link {
+    /// The same with a message that takes several cells.
+    fn write_pieces(
+        &mut self,
+        cell_bytes: u64,
         label: &Label,
         buffer: &Buffer,
         mut sent_bytes: u64,
         credits: &InboxReceiver,
         key: PeerKey,
     ) -> Written {
-        let Connection::Up(link) = &mut self.connection else { return Written::Part(sent_bytes) };
         let total_bytes = buffer.total_bytes();
-        let cell_bytes = link.cell_bytes(own_cell_bytes);
-        if total_bytes <= cell_bytes {
-            return link.write_whole(label, buffer, credits, key);
-        }
         // Once begun, a message goes on: the room for all of it was there.
-        if sent_bytes == 0 && !link.may_keep(link.charge_of(total_bytes, cell_bytes), credits, key) {
+        if sent_bytes == 0 && !self.may_keep(self.charge_of(total_bytes, cell_bytes), credits, key) {
             return Written::Part(0);
         }
         loop {
-            if !link.may_write(credits, key) {
+            if !self.may_write(credits, key) {
                 return Written::Part(sent_bytes);
             }
-            let bytes = link.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
+            let bytes = self.inbox.piece_bytes(sent_bytes, total_bytes, cell_bytes);
             let (envelope, piece) = envelope_of(label, sent_bytes, bytes, total_bytes);
             let payload = Payload::Part(buffer, sent_bytes..sent_bytes + bytes);
-            if link.write_piece(envelope, payload, bytes + OVERHEAD_BYTES, piece).is_err() {
+            if self.write_piece(envelope, payload, bytes + OVERHEAD_BYTES, piece).is_err() {
                 return Written::Part(sent_bytes);
             }
             sent_bytes += bytes;
@@ -62,11 +77,9 @@ impl Peer {
             }
         }
     }
-}
 
-impl Link {
     /// The same with a message that fits a cell.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn write_whole(
         &mut self,
         label: &Label,
@@ -156,7 +169,7 @@ impl Link {
 
     /// Writes a piece of a message, and wakes the peer if it sleeps; unless it ends the message
     /// the peer may sleep on.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn write_piece(
         &mut self,
         envelope: Envelope,
@@ -169,7 +182,7 @@ impl Link {
     }
 
     /// Counts what was sent, and rings.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn note_sent(&mut self, sent: Result<Sent, SendError>, charge_bytes: u64) -> Result<(), SendError> {
         let sent = match sent {
             Ok(sent) => sent,

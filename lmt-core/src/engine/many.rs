@@ -6,8 +6,9 @@
 
 use super::Engine;
 use super::label::{Label, Space, Wanted};
+use super::matchers::Matchers;
 use super::receiving::Source;
-use super::requests::{OperationError, PeerId, Request, RequestId, State, Waiting};
+use super::requests::{OperationError, PeerId, Request, RequestId, Requests, State, Waiting};
 use super::traffic::{Arrived, Traffic};
 use crate::buffer::{Access, Buffer};
 use crate::matching::{Matcher, Pattern, PostedHandle, Unexpected};
@@ -44,45 +45,64 @@ pub struct Placement {
     pub is_last: bool,
 }
 
+/// The receive for a message of so many bytes that has come.
+#[inline(always)] // The path of a short message.
+pub(super) fn receive_for(
+    matchers: &mut Matchers,
+    requests: &mut Requests,
+    peer: PeerId,
+    label: &Label,
+    bytes: u64,
+) -> Option<RequestId> {
+    let matcher = matchers.of(label.space);
+    if matcher.posted() == 0 {
+        return None;
+    }
+    let receive = matcher.arrive(peer.index(), label.tag)?;
+    match requests.get(receive) {
+        Some(Request { state: State::Waiting(Waiting::Many(_)), .. }) => {
+            place(matchers, requests, receive, peer, *label, bytes)
+        }
+        _ => Some(receive),
+    }
+}
+
+/// Gives a message its part of the buffer of a receive of many.
+#[inline(never)]
+fn place(
+    matchers: &mut Matchers,
+    requests: &mut Requests,
+    receive: RequestId,
+    peer: PeerId,
+    label: Label,
+    bytes: u64,
+) -> Option<RequestId> {
+    let request = requests.get_mut(receive)?;
+    let (Some(rest), State::Waiting(Waiting::Many(many))) = (&mut request.buffer, &mut request.state) else {
+        return None;
+    };
+    let part = rest.split_front(bytes);
+    let part_bytes = part.total_bytes();
+    let gap = rest.split_front(part_bytes.next_multiple_of(ALIGNMENT_BYTES) - part_bytes);
+    let offset_bytes = many.used_bytes;
+    many.used_bytes += part_bytes + gap.total_bytes();
+    let is_last = rest.total_bytes() < many.least_bytes.max(1);
+    let (space, posted) = (many.space, many.posted);
+    if is_last {
+        posted.and_then(|handle| matchers.of(space).cancel_posted(handle));
+        requests.remove(receive);
+    }
+    let message = requests.begin(part, Some(peer.index()), label, Waiting::Matched);
+    requests.placements.push_back(Placement { receive, message, peer, offset_bytes, is_last });
+    Some(message)
+}
+
 impl Traffic {
     /// The receive for a message of so many bytes that has come.
-    #[inline]
+    #[inline(never)] // The function above is inlined; those who call this are rare.
     pub(super) fn receive_for(&mut self, key: PeerKey, label: &Label, bytes: u64) -> Option<RequestId> {
-        let matcher = self.matchers.of(label.space);
-        if matcher.posted() == 0 {
-            return None;
-        }
-        let receive = matcher.arrive(key, label.tag)?;
-        match self.requests.get(receive) {
-            Some(Request { state: State::Waiting(Waiting::Many(_)), .. }) => {
-                self.place(receive, key, *label, bytes)
-            }
-            _ => Some(receive),
-        }
-    }
-
-    /// Gives a message its part of the buffer of a receive of many.
-    fn place(&mut self, receive: RequestId, key: PeerKey, label: Label, bytes: u64) -> Option<RequestId> {
-        let request = self.requests.get_mut(receive)?;
-        let (Some(rest), State::Waiting(Waiting::Many(many))) = (&mut request.buffer, &mut request.state)
-        else {
-            return None;
-        };
-        let part = rest.split_front(bytes);
-        let part_bytes = part.total_bytes();
-        let gap = rest.split_front(part_bytes.next_multiple_of(ALIGNMENT_BYTES) - part_bytes);
-        let offset_bytes = many.used_bytes;
-        many.used_bytes += part_bytes + gap.total_bytes();
-        let is_last = rest.total_bytes() < many.least_bytes.max(1);
-        let (space, posted) = (many.space, many.posted);
-        if is_last {
-            posted.and_then(|handle| self.matchers.of(space).cancel_posted(handle));
-            self.requests.remove(receive);
-        }
-        let message = self.requests.insert(Request::new(part, Some(key), label, Waiting::Matched));
         let peer = self.name(key);
-        self.requests.placements.push_back(Placement { receive, message, peer, offset_bytes, is_last });
-        Some(message)
+        receive_for(&mut self.matchers, &mut self.requests, peer, label, bytes)
     }
 
     /// Gives the messages that wait already their parts. Says whether more are taken.
@@ -92,7 +112,9 @@ impl Traffic {
             let Unexpected { source, tag, payload: Arrived { immediate, content } } = found;
             let label = Label { tag, space, immediate };
             let bytes = content.total_bytes(&self.requests);
-            if let Some(message) = self.place(receive, source, label, bytes) {
+            let peer = self.name(source);
+            let Self { matchers, requests, .. } = self;
+            if let Some(message) = place(matchers, requests, receive, peer, label, bytes) {
                 self.join(source, label, content, message);
                 self.settle();
             }
@@ -124,8 +146,7 @@ impl Engine {
         let pattern = self.pattern(source, tags)?;
         let label = Label { tag: tags.tag, space, immediate: None };
         let many = Many { space, posted: None, used_bytes: 0, least_bytes };
-        let request = Request::new(buffer, pattern.source, label, Waiting::Many(many));
-        let id = self.traffic.requests.insert(request);
+        let id = self.traffic.requests.begin(buffer, pattern.source, label, Waiting::Many(many));
         let placements = self.traffic.requests.placements.len();
         if !self.traffic.place_waiting(id, space, pattern) {
             return Ok(id);

@@ -33,6 +33,7 @@ mod waiting;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+pub use awaited::Awaited;
 pub use create::CreateError;
 pub(crate) use create::{check_config, install_copier};
 pub use label::{Label, Space, Wanted};
@@ -394,8 +395,22 @@ impl Engine {
         buffer: Buffer,
         options: impl Into<SendOptions>,
     ) -> Result<Option<RequestId>, OperationError> {
+        let mut buffer = buffer;
+        self.begin_send(to, &label.into(), &mut buffer, options.into())
+    }
+
+    /// Takes the buffer only where it goes on using it: copying it, just after its parts were
+    /// stored, stalls (store forwarding).
+    #[inline(never)]
+    fn begin_send(
+        &mut self,
+        to: PeerId,
+        label: &Label,
+        buffer: &mut Buffer,
+        options: SendOptions,
+    ) -> Result<Option<RequestId>, OperationError> {
         self.check_fork()?;
-        let started = self.traffic.send(to, label.into(), buffer, options.into(), &self.inbox)?;
+        let started = self.traffic.send(to, label, buffer, options, &self.inbox)?;
         if !self.traffic.to_connect.is_empty() {
             self.connect_wanted();
         }

@@ -119,6 +119,23 @@ impl Link {
         cells >= self.tell_cells || bytes >= self.tell_bytes
     }
 
+    /// So much of what it sent is not kept any more.
+    #[inline]
+    pub fn release(&mut self, charge_bytes: u64) {
+        self.drained.released_bytes = self.drained.released_bytes.wrapping_add(charge_bytes);
+    }
+
+    /// Tells the peer of what was drained and released, if that is much; else later: whether it is
+    /// now to be entered among the peers with credits to return.
+    #[inline]
+    pub fn return_credits_or_note(&mut self) -> bool {
+        if self.owes_much() {
+            self.pay();
+            return false;
+        }
+        !std::mem::replace(&mut self.in_owing, true)
+    }
+
     /// Whether the peer has not been told all.
     pub fn owes(&self) -> bool {
         self.drained != self.told
@@ -222,6 +239,7 @@ impl Peer {
     }
 
     /// The way back for what the peer sends.
+    #[inline]
     pub fn link(&mut self) -> Option<&mut Link> {
         match &mut self.connection {
             Connection::Met(link) | Connection::Up(link) => Some(link),

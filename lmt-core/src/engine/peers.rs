@@ -47,9 +47,9 @@ impl Traffic {
         let mut taken = 0;
         while taken < enough {
             while taken < enough
-                && let Some(delivery) = inbox.poll()
+                && let Some(next) = inbox.next()
             {
-                self.deliver(delivery, None);
+                self.deliver(inbox, next, None);
                 taken += 1;
             }
             // A poll does not see behind the cell of a sender that is about to

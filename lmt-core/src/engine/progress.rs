@@ -11,7 +11,6 @@ use super::requests::OperationError;
 use super::traffic::Traffic;
 use crate::clock::CoarseInstant;
 use crate::error::PeerError;
-use crate::matching::Matcher;
 use crate::rendezvous::PeerKey;
 
 impl Engine {
@@ -85,27 +84,24 @@ impl Engine {
     /// The same, for a receive that is awaited.
     #[inline(always)] // The path of a short message.
     pub(super) fn poll_for(&mut self, awaited: Option<&mut Awaited>) -> Found {
-        match self.inbox.poll() {
-            // Forgotten, it is delivered by the next poll again.
-            Some(delivery) if self.traffic.is_met(delivery.sender()) => std::mem::forget(delivery),
-            Some(delivery) => return self.traffic.deliver(delivery, awaited),
-            None => return Found::Nothing,
+        match self.inbox.next() {
+            None => Found::Nothing,
+            Some(next) if self.traffic.is_met(next.header.sender) => self.poll_after_report(),
+            Some(next) => self.traffic.deliver(&mut self.inbox, next, awaited),
         }
-        self.poll_after_report(awaited)
     }
 
     /// A peer whose report has not been read here sends already. It sent the
     /// report first, so it can be read now; then what its cell asks for can be
     /// answered at once, which a caller that makes no more progress relies on.
     #[cold]
-    fn poll_after_report(&mut self, awaited: Option<&mut Awaited>) -> Found {
+    pub(super) fn poll_after_report(&mut self) -> Found {
         self.look_at_sockets();
-        // What that has taken in may be for it, and be the first.
-        let awaited = awaited.filter(|awaited| self.traffic.matchers.of(awaited.space()).unexpected() == 0);
-        match self.inbox.poll_thoroughly() {
-            Some(delivery) => self.traffic.deliver(delivery, awaited),
-            None => Found::Nothing,
+        if let Some(next) = self.inbox.next_thoroughly() {
+            self.traffic.deliver(&mut self.inbox, next, None);
         }
+        // The sockets may have had messages taken in, too, which come before all later ones.
+        Found::Something
     }
 
     /// Takes what is there, also from fast boxes at which not every poll looks:
@@ -117,28 +113,24 @@ impl Engine {
             if self.traffic.transfers.at_once_bytes() >= most_bytes {
                 break;
             }
-            match self.inbox.poll_thoroughly() {
-                Some(delivery) if self.traffic.is_met(delivery.sender()) => {
-                    std::mem::forget(delivery);
-                    return Ok(moved);
-                }
-                Some(delivery) => {
-                    self.traffic.deliver(delivery, None);
-                }
+            match self.inbox.next_thoroughly() {
+                Some(next) if self.traffic.is_met(next.header.sender) => return Ok(moved),
+                Some(next) => self.traffic.deliver(&mut self.inbox, next, None),
                 None => break,
-            }
+            };
             moved = true;
         }
         Ok(moved | self.advance())
     }
 
     /// Copies and writes.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn advance(&mut self) -> bool {
+        !self.traffic.is_quiet() && self.advance_all()
+    }
+
+    fn advance_all(&mut self) -> bool {
         let traffic = &mut self.traffic;
-        if traffic.is_quiet() {
-            return false;
-        }
         let mut moved = false;
         // A packet before a copy: who sleeps is woken behind it, unless it is seen to.
         traffic.bells_later = traffic.transfers.is_active();
@@ -181,7 +173,7 @@ impl Engine {
     }
 
     /// What is done less often: credits when idle, and the sockets.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn after(&mut self, moved: bool, clock_every: u32) {
         if moved {
             self.idle = 0;

@@ -7,11 +7,12 @@ use super::Engine;
 use super::label::{Label, Space, Wanted};
 use super::outgoing;
 use super::peer::Connection;
-use super::requests::{OperationError, Outcome, PeerId, Request, RequestId, Started, Status, Waiting};
+use super::requests::{OperationError, Outcome, PeerId, RequestId, Started, Status, Waiting};
 use super::traffic::{Arrived, Eager, Traffic, Unexpected as Content};
 use crate::buffer::{Access, Buffer};
 use crate::identity::EndpointId;
 use crate::matching::{Matcher, Pattern, Unexpected};
+use crate::rendezvous::PeerKey;
 
 /// From whom a receive takes messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,47 +104,47 @@ impl Engine {
         buffer: Buffer,
     ) -> Result<Started, OperationError> {
         let Wanted { space, tags } = wanted.into();
-        let pattern = self.receive_pattern(source, tags, &buffer)?;
+        self.check_receive(&buffer)?;
+        let pattern = Pattern { source: self.key_of(source)?, tag: tags.tag, ignore: tags.ignore };
         self.receive_or_post(pattern, space, buffer)
     }
 
-    /// What a receive into such a buffer accepts.
+    /// Whether one may receive here, into such a buffer.
     #[inline]
-    pub(super) fn receive_pattern(
-        &self,
-        source: Source,
-        tags: TagMatch,
-        buffer: &Buffer,
-    ) -> Result<Pattern, OperationError> {
+    pub(super) fn check_receive(&self, buffer: &Buffer) -> Result<(), OperationError> {
         self.check_fork()?;
         if buffer.access() != Access::Write {
             return Err(OperationError::ReadOnlyBuffer);
         }
-        self.pattern(source, tags)
+        Ok(())
     }
 
     /// Gives a receive the oldest message that waits for it, or posts it.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(super) fn receive_or_post(
         &mut self,
         pattern: Pattern,
         space: Space,
         buffer: Buffer,
     ) -> Result<Started, OperationError> {
-        if let Some(found) = self.traffic.matchers.of(space).take(pattern) {
+        let matcher = self.traffic.matchers.of(space);
+        if matcher.unexpected() > 0
+            && let Some(found) = matcher.take(pattern)
+        {
             return self.receive_found(pattern, space, found, buffer);
         }
         if let Some(key) = pattern.source {
             self.reach(key)?;
         }
+        let Traffic { matchers, requests, .. } = &mut self.traffic;
         let label = Label { tag: pattern.tag, space, immediate: None };
-        let id = self.traffic.requests.insert(Request::new(buffer, pattern.source, label, Waiting::Matched));
-        let handle = self.traffic.matchers.of(space).queue(pattern, id);
-        self.traffic.requests.set_waiting(id, Waiting::Posted(space, handle));
-        Ok(Started::Pending(id))
+        let handle = matchers.of(space).queue(pattern, requests.next_id());
+        let posted = Waiting::Posted(space, handle);
+        Ok(Started::Pending(requests.begin(buffer, pattern.source, label, posted)))
     }
 
     /// Receives a message that was there.
+    #[inline(never)] // Its own large frame.
     fn receive_found(
         &mut self,
         pattern: Pattern,
@@ -158,7 +159,7 @@ impl Engine {
             let result = self.traffic.copy_in(source, &label, eager, &mut buffer);
             return self.started(result);
         }
-        let id = self.traffic.requests.insert(Request::new(buffer, pattern.source, label, Waiting::Matched));
+        let id = self.traffic.requests.begin(buffer, pattern.source, label, Waiting::Matched);
         self.traffic.join(source, label, content, id);
         self.traffic.settle();
         Ok(Started::Pending(id))
@@ -170,7 +171,7 @@ impl Engine {
     pub(super) fn started(&mut self, result: Outcome) -> Result<Started, OperationError> {
         match result {
             Ok(status) => Ok(Started::Done(status)),
-            failed => Ok(Started::Pending(self.traffic.requests.insert(Request::done(failed)))),
+            failed => Ok(Started::Pending(self.traffic.requests.done(failed))),
         }
     }
 
@@ -344,11 +345,10 @@ impl Engine {
     fn receive_taken(&mut self, status: Status, taken: Taken, buffer: Buffer) -> RequestId {
         let Status { peer, tag, immediate, .. } = status;
         let label = Label { tag, space: taken.space, immediate };
-        let request = Request::new(buffer, Some(peer.key), label, Waiting::Matched);
-        let id = self.traffic.requests.insert(request);
+        let id = self.traffic.requests.begin(buffer, Some(peer.index()), label, Waiting::Matched);
         let traffic = &mut self.traffic;
-        let from = &traffic.peers[peer.key as usize];
-        let named = from.generation == peer.generation;
+        let from = &traffic.peers[peer.index() as usize];
+        let named = from.generation == peer.generation();
         match taken.content {
             // What is here can be received whatever became of its sender.
             Content::Eager { data, .. } if !named => traffic.hand_over(peer, &label, data, id),
@@ -358,7 +358,7 @@ impl Engine {
                 let error = outgoing::gone(from);
                 traffic.requests.complete(id, Err(error));
             }
-            content => traffic.join(peer.key, label, content, id),
+            content => traffic.join(peer.index(), label, content, id),
         }
         traffic.settle();
         id
@@ -367,10 +367,15 @@ impl Engine {
     /// What a receive or a probe accepts.
     #[inline]
     pub(super) fn pattern(&self, source: Source, tags: TagMatch) -> Result<Pattern, OperationError> {
-        let source = match source {
-            Source::Any => None,
-            Source::Peer(peer) => Some(self.traffic.key_named(peer)?),
-        };
-        Ok(Pattern { source, tag: tags.tag, ignore: tags.ignore })
+        Ok(Pattern { source: self.key_of(source)?, tag: tags.tag, ignore: tags.ignore })
+    }
+
+    /// From whom it does.
+    #[inline(always)] // The path of a short message.
+    pub(super) fn key_of(&self, source: Source) -> Result<Option<PeerKey>, OperationError> {
+        match source {
+            Source::Any => Ok(None),
+            Source::Peer(peer) => self.traffic.key_named(peer).map(Some),
+        }
     }
 }

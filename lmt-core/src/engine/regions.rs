@@ -11,7 +11,7 @@ use super::Engine;
 use super::label::Label;
 use super::outgoing::gone;
 use super::peer::{Connection, Link};
-use super::requests::{OperationError, Request, RequestId, Status, Waiting};
+use super::requests::{OperationError, RequestId, Status, Waiting};
 use super::traffic::{Traffic, kind};
 use crate::buffer::{Access, Buffer};
 use crate::connect::SendError;
@@ -462,7 +462,7 @@ impl Engine {
             let name = traffic.name(peer);
             let result =
                 done.map(|()| Status { peer: name, tag: 0, bytes, immediate: None }).map_err(Into::into);
-            return Ok(traffic.requests.insert(Request::done(result)));
+            return Ok(traffic.requests.done(result));
         }
         let pending = traffic.one_sided.iter().filter(|op| op.peer == peer).count() as u32;
         if pending >= traffic.config.pending_max_messages {
@@ -473,8 +473,7 @@ impl Engine {
             self.reach(peer)?;
         }
         let traffic = &mut self.traffic;
-        let id =
-            traffic.requests.insert(Request::new(buffer, Some(peer), Label::default(), Waiting::OneSided));
+        let id = traffic.requests.begin(buffer, Some(peer), Label::default(), Waiting::OneSided);
         traffic.one_sided.push_back(OneSided {
             request: id,
             peer,

@@ -1,5 +1,8 @@
 //! Operations under way, and what became of them.
 
+use std::cmp::Ordering;
+use std::fmt;
+
 use super::label::{Label, Space};
 use super::many::{Many, Placement};
 use crate::buffer::Buffer;
@@ -14,34 +17,63 @@ use crate::slab::Slab;
 /// A peer of one endpoint: the binding that the embedder made for an address.
 /// After [`super::Engine::remove_peer`] it names nobody, also when another peer
 /// has got its number.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct PeerId {
-    pub(crate) key: PeerKey,
-    /// How often the number was given to another peer before.
-    pub(crate) generation: u32,
+// The number below, above it how often that was given to another peer before. One word: two that
+// are stored one by one and loaded together stall (store forwarding).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PeerId(u64);
+
+impl fmt::Debug for PeerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (index, generation) = (self.index(), self.generation());
+        f.debug_struct("PeerId").field("index", &index).field("generation", &generation).finish()
+    }
+}
+
+impl Ord for PeerId {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.index(), self.generation()).cmp(&(other.index(), other.generation()))
+    }
+}
+
+impl PartialOrd for PeerId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl PeerId {
+    /// The peer with this number, which was another's so often before.
+    #[inline]
+    pub(crate) const fn new(key: PeerKey, generation: u32) -> Self {
+        Self((generation as u64) << 32 | key as u64)
+    }
+
     /// The first peer with this number.
     pub(crate) const fn first(key: PeerKey) -> Self {
-        Self { key, generation: 0 }
+        Self::new(key, 0)
+    }
+
+    /// How often the number was given to another peer before.
+    #[inline]
+    pub(crate) const fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
     }
 
     /// The number under which this endpoint knows the peer: small, dense, and
     /// of no meaning to others.
     pub const fn index(self) -> u32 {
-        self.key
+        self.0 as u32
     }
 
     /// The name as one number, for embedders that keep it in a handle.
     pub const fn to_raw(self) -> u64 {
-        (self.generation as u64) << 32 | self.key as u64
+        self.0
     }
 
     /// Reads [`Self::to_raw`]. A number that names no peer is harmless: operations
     /// with it answer [`OperationError::UnknownPeer`].
     pub const fn from_raw(raw: u64) -> Self {
-        Self { key: raw as u32, generation: (raw >> 32) as u32 }
+        Self(raw)
     }
 }
 
@@ -230,26 +262,15 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// An operation with this buffer.
-    #[inline]
-    pub fn new(buffer: Buffer, peer: Option<PeerKey>, label: Label, waiting: Waiting) -> Self {
-        let bytes = buffer.total_bytes();
-        Self { buffer: Some(buffer), peer, label, bytes, state: State::Waiting(waiting), token: None }
-    }
-
-    /// A message whose buffer a transfer is to have at once.
-    #[inline]
-    pub fn announced(bytes: u64, peer: PeerKey, label: Label) -> Self {
-        let state = State::Waiting(Waiting::Queued);
-        Self { buffer: None, peer: Some(peer), label, bytes, state, token: None }
-    }
-
-    /// An operation that is done, as its status tells.
-    #[inline]
-    pub fn done(result: Result<Status, OperationError>) -> Self {
-        let state = State::Done(result);
-        Self { buffer: None, peer: None, label: Label::default(), bytes: 0, state, token: None }
-    }
+    /// One of which nothing is known yet.
+    const BLANK: Self = Self {
+        buffer: None,
+        peer: None,
+        label: Label { tag: 0, space: Space::FIRST, immediate: None },
+        bytes: 0,
+        state: State::Waiting(Waiting::Queued),
+        token: None,
+    };
 }
 
 /// The table of requests: constant time, and no allocation once it has grown.
@@ -268,16 +289,55 @@ impl Default for Requests {
 }
 
 impl Requests {
+    /// A request for an operation with this buffer. It is made where it stays, part by part: made
+    /// elsewhere and copied, its parts would be loaded together, and stall (store forwarding).
+    #[inline(always)] // The path of a short message.
+    pub fn begin(
+        &mut self,
+        buffer: Buffer,
+        peer: Option<PeerKey>,
+        label: Label,
+        waiting: Waiting,
+    ) -> RequestId {
+        let (id, request) = self.slab.insert_mut(Request::BLANK);
+        request.bytes = buffer.total_bytes();
+        request.buffer = Some(buffer);
+        request.peer = peer;
+        request.label = label;
+        request.state = State::Waiting(waiting);
+        RequestId(id)
+    }
+
+    /// One for an operation of so many bytes whose buffer is elsewhere.
     #[inline]
-    pub fn insert(&mut self, request: Request) -> RequestId {
+    pub fn begin_without_buffer(
+        &mut self,
+        bytes: u64,
+        peer: PeerKey,
+        label: Label,
+        waiting: Waiting,
+    ) -> RequestId {
+        let request =
+            Request { peer: Some(peer), label, bytes, state: State::Waiting(waiting), ..Request::BLANK };
         RequestId(self.slab.insert(request))
+    }
+
+    /// One for an operation that is done, with its result.
+    pub fn done(&mut self, result: Outcome) -> RequestId {
+        RequestId(self.slab.insert(Request { state: State::Done(result), ..Request::BLANK }))
+    }
+
+    /// The name that the next request gets.
+    #[inline]
+    pub fn next_id(&self) -> RequestId {
+        RequestId(self.slab.next_id())
     }
 
     /// The request of an operation; one that is done gets one that says so.
     #[inline]
     pub fn of(&mut self, started: Started) -> RequestId {
         match started {
-            Started::Done(status) => self.insert(Request::done(Ok(status))),
+            Started::Done(status) => self.done(Ok(status)),
             Started::Pending(id) => id,
         }
     }
@@ -286,6 +346,7 @@ impl Requests {
         self.slab.get(id.0)
     }
 
+    #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         self.slab.get_mut(id.0)
     }
@@ -295,16 +356,35 @@ impl Requests {
     }
 
     /// Ends an operation; its memory is no longer in use from here on.
-    #[inline(always)] // The path of a short message: the result is written once, where it stays.
-    pub fn complete(&mut self, id: RequestId, result: Result<Status, OperationError>) {
-        if let Some(request) = self.get_mut(id) {
+    pub fn complete(&mut self, id: RequestId, result: Outcome) {
+        if let Some(request) = self.slab.get_mut(id.0) {
             request.buffer = None;
             match request.token {
                 None => request.state = State::Done(result),
                 Some(token) => {
                     self.slab.discard(id.0);
-                    self.completions.push_back(Completion { token, result: result.map_err(Box::new) });
+                    let result = result.map_err(Box::new);
+                    self.completions.push_back(Completion { token, result });
                 }
+            }
+        }
+    }
+
+    /// The same for a receive that has got all of a message. The result is made where it stays, as
+    /// in [`Requests::begin`].
+    #[inline(always)] // The path of a short message.
+    pub fn complete_whole(&mut self, id: RequestId, peer: PeerId, label: &Label, bytes: u64) {
+        let Label { tag, immediate, .. } = *label;
+        let Some(request) = self.slab.get_mut(id.0) else { return };
+        match request.token {
+            None => {
+                request.buffer = None;
+                request.state = State::Done(Ok(Status { peer, tag, bytes, immediate }));
+            }
+            Some(token) => {
+                self.slab.discard(id.0);
+                let result = Ok(Status { peer, tag, bytes, immediate });
+                self.completions.push_back(Completion { token, result });
             }
         }
     }
@@ -338,22 +418,24 @@ impl Requests {
         }
     }
 
+    #[inline]
     pub fn is_done(&self, id: RequestId) -> bool {
         self.get(id).is_none_or(|r| matches!(r.state, State::Done(_)))
     }
 
     /// Takes the result of a finished operation.
-    pub fn take_result(&mut self, id: RequestId) -> Option<Result<Status, OperationError>> {
-        match self.slab.get_mut(id.0) {
-            None => Some(Err(OperationError::UnknownRequest)),
-            Some(Request { state: State::Waiting(_), .. }) => None,
-            Some(Request { state: State::Done(result), .. }) => {
-                // The rest of it is dropped where it lies.
-                let result = std::mem::replace(result, Err(OperationError::UnknownRequest));
-                self.slab.discard(id.0);
-                Some(result)
+    #[inline(always)] // The path of a short message.
+    pub fn take_result(&mut self, id: RequestId) -> Option<Outcome> {
+        let result = match self.slab.get_mut(id.0) {
+            None => return Some(Err(OperationError::UnknownRequest)),
+            Some(Request { state: State::Waiting(_), .. }) => return None,
+            Some(Request { state: State::Done(Ok(status)), .. }) => Ok(*status),
+            Some(Request { state: State::Done(Err(error)), .. }) => {
+                Err(std::mem::replace(error, OperationError::UnknownRequest))
             }
-        }
+        };
+        self.slab.discard(id.0);
+        Some(result)
     }
 
     /// The receives, and the sends to oneself, that nothing has matched.

@@ -8,7 +8,7 @@ use super::label::Label;
 use super::link::Written;
 use super::outgoing::{SendMode, SendOptions, gone};
 use super::peer::{Connection, Outgoing, Peer};
-use super::requests::{OperationError, PeerId, Request, RequestId, Status, Waiting};
+use super::requests::{OperationError, PeerId, RequestId, Status, Waiting};
 use super::traffic::{Arrived, Traffic, Unexpected, received};
 use crate::buffer::{Buffer, copy_between};
 use crate::config::Config;
@@ -21,12 +21,12 @@ use crate::shared_buffer::is_shared;
 
 impl Traffic {
     /// Begins a send to `to`; nothing, if it is done.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn send(
         &mut self,
         to: PeerId,
-        label: Label,
-        buffer: Buffer,
+        label: &Label,
+        buffer: &mut Buffer,
         options: SendOptions,
         credits: &InboxReceiver,
     ) -> Result<Option<RequestId>, OperationError> {
@@ -38,14 +38,14 @@ impl Traffic {
         let Self { peers, config, eager, .. } = self;
         let peer = &mut peers[key as usize];
         if !matches!(peer.connection, Connection::Up(_)) {
-            return self.send_unconnected(key, label, buffer, options).map(Some);
+            return self.send_unconnected(key, *label, buffer.take(), options).map(Some);
         }
         if options.mode != SendMode::Standard || !peer.takes_cells(bytes, config, credits, key) {
-            return self.send_announced(key, label, buffer, options.hints, credits).map(Some);
+            return self.send_announced(key, *label, buffer.take(), options.hints, credits).map(Some);
         }
         let mut sent_bytes = 0;
         if peer.ordered.is_empty() {
-            match peer.write(config.cell_bytes, &label, &buffer, 0, credits, key) {
+            match peer.write(config.cell_bytes, label, buffer, 0, credits, key) {
                 Written::Whole => {
                     peer.eager.sent.count(bytes);
                     eager.sent.count(bytes);
@@ -58,7 +58,7 @@ impl Traffic {
         if sent_bytes == 0 {
             self.check_room(key)?;
         }
-        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
+        let id = self.requests.begin(buffer.take(), Some(key), *label, Waiting::Queued);
         self.queue(key, Outgoing::Eager { request: id, sent_bytes, hints: options.hints });
         Ok(Some(id))
     }
@@ -110,7 +110,7 @@ impl Traffic {
     ) -> Result<RequestId, OperationError> {
         self.check_room(key)?;
         let candidates = self.ways(key, &buffer, hints);
-        let id = self.requests.insert(Request::announced(buffer.total_bytes(), key, label));
+        let id = self.requests.begin_without_buffer(buffer.total_bytes(), key, label, Waiting::Queued);
         self.announce(key, id, buffer, &candidates);
         self.settle_by(Some(credits));
         if self.peers[key as usize].has_output() {
@@ -161,7 +161,7 @@ impl Traffic {
             peer.connection = Connection::Pending;
             self.to_connect.extend(peer.address.clone());
         }
-        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
+        let id = self.requests.begin(buffer, Some(key), label, Waiting::Queued);
         self.queue(key, Outgoing::Eager { request: id, sent_bytes: 0, hints });
         if mode == SendMode::Synchronous {
             self.synchronous.insert(id);
@@ -173,14 +173,14 @@ impl Traffic {
     fn send_to_self(&mut self, key: PeerKey, label: Label, buffer: Buffer, mode: SendMode) -> RequestId {
         let Label { tag, space, immediate } = label;
         let bytes = buffer.total_bytes();
-        let done = Request::done(Ok(Status { peer: self.name(key), tag, bytes, immediate }));
+        let done = Ok(Status { peer: self.name(key), tag, bytes, immediate });
         if let Some(receive) = self.receive_for(key, &label, bytes) {
             let copied = match self.requests.get_mut(receive).and_then(|r| r.buffer.as_mut()) {
                 Some(target) => copy_between(&buffer, target),
                 None => 0,
             };
             self.requests.complete(receive, received(self.name(key), &label, bytes, copied));
-            return self.requests.insert(done);
+            return self.requests.done(done);
         }
         if mode == SendMode::Standard && bytes <= self.config.eager_max_bytes {
             let mut data = self.store.take(bytes as usize);
@@ -188,9 +188,9 @@ impl Traffic {
             let connection = self.peers[key as usize].ended_connections;
             let content = Unexpected::Eager { data, charge_bytes: 0, connection };
             self.matchers.of(space).keep(key, tag, Arrived { immediate, content });
-            return self.requests.insert(done);
+            return self.requests.done(done);
         }
-        let id = self.requests.insert(Request::new(buffer, Some(key), label, Waiting::Queued));
+        let id = self.requests.begin(buffer, Some(key), label, Waiting::Queued);
         let arrived = Arrived { immediate, content: Unexpected::Local(id) };
         let handle = self.matchers.of(space).keep(key, tag, arrived);
         self.requests.set_waiting(id, Waiting::Local(space, handle));

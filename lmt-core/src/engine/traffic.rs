@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::awaited::{Awaited, Found};
 use super::label::{Label, Marks};
+use super::many::receive_for;
 use super::matchers::Matchers;
 use super::peer::{Assembly, Connection, EagerCounters, Peer, Target};
 use super::regions::OneSided;
@@ -17,7 +18,7 @@ use crate::buffer::{Buffer, copy_between};
 use crate::config::Config;
 use crate::cpu_set::CpuSet;
 use crate::identity::{Address, EndpointId};
-use crate::inbox::Delivery;
+use crate::inbox::{Delivery, Header, InboxReceiver, Next};
 use crate::matching::{Matcher, UnexpectedHandle};
 use crate::process::PeerProcess;
 use crate::region::{RegionKey, RegionTable};
@@ -166,68 +167,84 @@ impl Traffic {
     /// The name by which the embedder knows a peer.
     #[inline]
     pub fn name(&self, key: PeerKey) -> PeerId {
-        PeerId { key, generation: self.peers.get(key as usize).map_or(0, |peer| peer.generation) }
+        PeerId::new(key, self.peers.get(key as usize).map_or(0, |peer| peer.generation))
     }
 
     /// The number of a peer that the embedder names.
     #[inline]
     pub fn key_named(&self, name: PeerId) -> Result<PeerKey, OperationError> {
-        match self.peers.get(name.key as usize) {
-            Some(peer) if peer.bound && peer.generation == name.generation => Ok(name.key),
+        match self.peers.get(name.index() as usize) {
+            Some(peer) if peer.bound && peer.generation == name.generation() => Ok(name.index()),
             _ => Err(OperationError::UnknownPeer),
         }
     }
 
-    /// Takes one cell out of the inbox; what no posted receive accepts may be for the one that is
-    /// `awaited`.
+    /// Takes the next cell out of the inbox; what no posted receive accepts may be for the one that
+    /// is `awaited`.
     #[inline(always)] // The path of a short message.
-    pub fn deliver(&mut self, delivery: Delivery<'_>, mut awaited: Option<&mut Awaited>) -> Found {
+    pub(super) fn deliver(
+        &mut self,
+        inbox: &mut InboxReceiver,
+        next: Next,
+        awaited: Option<&mut Awaited>,
+    ) -> Found {
         self.events = self.events.wrapping_add(1);
-        let key = PeerKey::from(delivery.sender());
-        let (kind, marks) = Marks::read(delivery.kind());
-        let label = Label {
-            tag: delivery.tag(),
-            space: marks.space,
-            immediate: marks.has_immediate.then(|| delivery.aux()),
-        };
-        let bytes = delivery.bytes() as u64;
-        let charge_bytes = bytes + OVERHEAD_BYTES;
-        let Self { peers, matchers, owing, eager, .. } = self;
-        let Some(peer) = peers.get_mut(key as usize) else { return Found::Something };
-        let bound = peer.bound;
-        let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else {
+        let Header { sender, kind, aux, tag, bytes } = next.header;
+        let key = PeerKey::from(sender);
+        let (kind, marks) = Marks::read(kind);
+        let label = Label { tag, space: marks.space, immediate: marks.has_immediate.then_some(aux) };
+        let Self { peers, matchers, requests, owing, eager, .. } = self;
+        let Some(peer) = peers.get_mut(key as usize) else {
+            inbox.finish(next);
             return Found::Something;
         };
-        link.inbox.expect_to_send(bytes as usize);
+        let (Connection::Up(link) | Connection::Met(link)) = &mut peer.connection else {
+            inbox.finish(next);
+            return Found::Something;
+        };
+        link.inbox.expect_to_send(bytes);
         link.drained.drained_cells = link.drained.drained_cells.wrapping_add(1);
-        // Nothing that is posted can be for it.
-        let taken_by = awaited.as_deref_mut().filter(|awaited| {
-            kind == kind::EAGER
-                && bound
-                && matchers.of(label.space).posted() == 0
-                && awaited.takes(key, &label)
-        });
-        if taken_by.is_some() {
-            link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
-        }
-        if link.owes_much() {
-            link.pay();
-        } else if !std::mem::replace(&mut link.in_owing, true) {
-            owing.push(key);
-        }
-        if let Some(awaited) = taken_by {
+        let (bytes, name) = (bytes as u64, PeerId::new(key, peer.generation));
+        let is_message = kind == kind::EAGER && peer.bound;
+        let receive = if is_message { receive_for(matchers, requests, name, &label, bytes) } else { None };
+        let is_awaited = is_message
+            && receive.is_none()
+            && awaited.as_deref().is_some_and(|awaited| awaited.takes(key, &label));
+        if receive.is_some() || is_awaited {
             peer.eager.received.count(bytes);
             eager.received.count(bytes);
-            return awaited.take(key, &label, &delivery);
+            link.release(bytes + OVERHEAD_BYTES);
         }
-        if kind == kind::EAGER {
-            return self.eager(key, label, &delivery, charge_bytes, awaited);
+        if link.return_credits_or_note() {
+            owing.push(key);
         }
-        self.sort(key, (kind, label), &delivery, awaited);
-        Found::Something
+        match (receive, awaited) {
+            (Some(request), _) => {
+                let copied = match requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
+                    Some(buffer) => inbox.copy_to_buffer(next, buffer, 0) as u64,
+                    None => 0,
+                };
+                if copied == bytes {
+                    requests.complete_whole(request, name, &label, bytes);
+                } else {
+                    requests.complete(request, received(name, &label, bytes, copied));
+                }
+                inbox.finish(next);
+                Found::Something
+            }
+            (None, Some(awaited)) if is_awaited => {
+                awaited.take(name, &label, inbox, next);
+                inbox.finish(next);
+                Found::Awaited
+            }
+            (None, awaited) => {
+                self.sort(key, (kind, label), &inbox.deliver(next), awaited);
+                Found::Something
+            }
+        }
     }
 
-    /// What another cell than that of a whole message holds goes where it belongs.
+    /// What a cell holds that no receive has got goes where it belongs.
     fn sort(
         &mut self,
         key: PeerKey,
@@ -237,6 +254,7 @@ impl Traffic {
     ) {
         let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
         match kind {
+            kind::EAGER => self.keep_eager(key, label, delivery),
             kind::FIRST => self.first(key, label, delivery, awaited),
             kind::MORE => self.more(key, label.immediate, delivery, charge_bytes),
             kind::RTS | kind::CONTROL => self.packet(key, label, delivery, awaited),
@@ -246,6 +264,15 @@ impl Traffic {
                 tracing::warn!(kind, "a peer wrote a cell of unknown kind; it is ignored");
             }
         }
+    }
+
+    /// Keeps a whole message for a receive that is still to come.
+    fn keep_eager(&mut self, key: PeerKey, label: Label, delivery: &Delivery<'_>) {
+        let charge_bytes = delivery.bytes() as u64 + OVERHEAD_BYTES;
+        let mut data = self.store.take(delivery.bytes());
+        delivery.copy_to(&mut data);
+        let connection = self.peers[key as usize].ended_connections;
+        self.unexpected(key, label, Unexpected::Eager { data, charge_bytes, connection });
     }
 
     /// Whether a peer may send while its report is still to be read here.
@@ -258,10 +285,8 @@ impl Traffic {
     /// Gives back room in the unexpected queue to the peer that used it.
     fn release(&mut self, key: PeerKey, charge_bytes: u64) {
         let Some(link) = self.peers.get_mut(key as usize).and_then(Peer::link) else { return };
-        link.drained.released_bytes = link.drained.released_bytes.wrapping_add(charge_bytes);
-        if link.owes_much() {
-            link.pay();
-        } else if !std::mem::replace(&mut link.in_owing, true) {
+        link.release(charge_bytes);
+        if link.return_credits_or_note() {
             self.owing.push(key);
         }
     }
@@ -285,45 +310,6 @@ impl Traffic {
                 }
             }
         }
-    }
-
-    #[inline]
-    fn eager(
-        &mut self,
-        key: PeerKey,
-        label: Label,
-        delivery: &Delivery<'_>,
-        charge_bytes: u64,
-        awaited: Option<&mut Awaited>,
-    ) -> Found {
-        if self.peers[key as usize].bound
-            && let Some(request) = self.receive_for(key, &label, delivery.bytes() as u64)
-        {
-            self.release(key, charge_bytes);
-            let total = delivery.bytes() as u64;
-            let copied = match self.requests.get_mut(request).and_then(|r| r.buffer.as_mut()) {
-                Some(buffer) => delivery.copy_to_buffer(buffer, 0) as u64,
-                None => 0,
-            };
-            self.count_eager_arrival(key, total);
-            self.requests.complete(request, received(self.name(key), &label, total, copied));
-            return Found::Something;
-        }
-        if let Some(awaited) = awaited.filter(|awaited| awaited.takes(key, &label))
-            && self.peers[key as usize].bound
-        {
-            // Posted receives did not accept it.
-            self.release(key, charge_bytes);
-            let bytes = delivery.bytes() as u64;
-            self.count_eager_arrival(key, bytes);
-            return awaited.take(key, &label, delivery);
-        }
-        let mut data = self.store.take(delivery.bytes());
-        delivery.copy_to(&mut data);
-        let connection = self.peers[key as usize].ended_connections;
-        let content = Unexpected::Eager { data, charge_bytes, connection };
-        self.unexpected(key, label, content);
-        Found::Something
     }
 
     /// The request of the receive for a message that has begun to come.
@@ -594,7 +580,7 @@ impl Traffic {
         label: &Label,
         rts: &Rts,
         buffer: &mut Buffer,
-    ) -> Option<Result<Status, OperationError>> {
+    ) -> Option<Outcome> {
         if rts.total_bytes > self.config.quota_bytes {
             return None;
         }
@@ -666,16 +652,14 @@ impl Traffic {
 
 /// The result of a receive of which `copied` bytes were written.
 #[inline(always)] // The path of a short message.
-pub(crate) fn received(
-    peer: PeerId,
-    label: &Label,
-    total: u64,
-    copied: u64,
-) -> Result<Status, OperationError> {
-    let Label { tag, immediate, .. } = *label;
-    if copied < total {
-        let (message_bytes, received_bytes) = (total, copied);
-        return Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate });
-    }
-    Ok(Status { peer, tag, bytes: total, immediate })
+pub(crate) fn received(peer: PeerId, label: &Label, total: u64, copied: u64) -> Outcome {
+    let status = Status { peer, tag: label.tag, bytes: total, immediate: label.immediate };
+    if copied < total { Err(truncated(status, copied)) } else { Ok(status) }
+}
+
+/// The error of a receive that was too short for its message.
+#[cold]
+pub(super) fn truncated(message: Status, received_bytes: u64) -> OperationError {
+    let Status { peer, tag, bytes: message_bytes, immediate } = message;
+    OperationError::Truncated { peer, tag, message_bytes, received_bytes, immediate }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::polling::{self, CROWDED_POLLS, Others};
-use super::requests::{OperationError, RequestId, Status};
+use super::requests::{OperationError, Outcome, RequestId};
 
 /// How far a wait has gone.
 #[derive(Default)]
@@ -66,40 +66,34 @@ impl Engine {
     ///
     /// # Errors
     /// What the operation ended with.
-    #[inline]
-    pub fn wait(&mut self, request: RequestId) -> Result<Status, OperationError> {
+    #[inline(always)] // The result of a short message is copied once.
+    pub fn wait(&mut self, request: RequestId) -> Outcome {
         self.wait_until(request, None).unwrap_or(Err(OperationError::UnknownRequest))
     }
 
     /// Waits until `deadline`; `None` when it has passed first.
-    pub fn wait_until(
-        &mut self,
-        request: RequestId,
-        deadline: Option<Instant>,
-    ) -> Option<Result<Status, OperationError>> {
-        if let Some(result) = self.traffic.requests.take_result(request) {
-            // A receive that found its message may have copied it at once.
-            self.answer_if_owed();
-            return Some(result);
+    #[inline(always)] // As `wait`.
+    pub fn wait_until(&mut self, request: RequestId, deadline: Option<Instant>) -> Option<Outcome> {
+        match self.wait_for_end(request, deadline) {
+            Ok(()) => self.traffic.requests.take_result(request),
+            Err(error) => Some(Err(error)),
         }
+    }
+
+    /// Waits until an operation has ended, or the deadline has passed.
+    fn wait_for_end(&mut self, request: RequestId, deadline: Option<Instant>) -> Result<(), OperationError> {
         let mut patience = Patience::default();
-        loop {
+        while !self.traffic.requests.is_done(request) {
             // One cell at a time, so that the result of a short message is
             // taken before anything else is done.
-            let moved = match self.turn() {
-                Ok(moved) => moved,
-                Err(error) => return Some(Err(error)),
-            };
-            if let Some(result) = self.traffic.requests.take_result(request) {
-                self.answer_if_owed();
-                return Some(result);
-            }
-            match self.be_patient(&mut patience, moved, deadline) {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => return Some(Err(error)),
+            let moved = self.turn()?;
+            if !self.traffic.requests.is_done(request) && !self.be_patient(&mut patience, moved, deadline)? {
+                return Ok(());
             }
         }
+        // Also a receive that found its message may have copied it at once.
+        self.answer_if_owed();
+        Ok(())
     }
 
     /// Writes the answers that peers wait for and whose inboxes were full: the

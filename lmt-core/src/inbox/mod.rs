@@ -30,6 +30,8 @@ mod receiver;
 mod sender;
 
 #[cfg(not(loom))]
+pub(crate) use receiver::{Header, Next};
+#[cfg(not(loom))]
 pub use {
     layout::{Credit, Geometry, GeometryError, INLINE_BYTES},
     receiver::{Delivery, InboxReceiver},

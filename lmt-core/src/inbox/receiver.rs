@@ -20,11 +20,15 @@ pub struct InboxReceiver {
     memory: InboxMemory,
     drain: Drain,
     boxes: Boxes,
+    /// What [`InboxReceiver::next`] has found last that was in no box.
+    arrival: Option<Arrival>,
+    /// What its line says.
+    arrived: Header,
     malformed_messages: u64,
 }
 
 /// A copy of what a line says, but for the bytes in it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Header {
     pub sender: u16,
     pub kind: u8,
@@ -33,20 +37,21 @@ pub(crate) struct Header {
     pub bytes: usize,
 }
 
-/// Where something was found.
-enum Looked {
-    /// In the box with this place in the list.
-    Box(usize),
-    Inbox(Place, Header),
+/// The next message: where it lies, and a copy of what its line says. All of it numbers, so that a
+/// short one's stays in registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    /// The place of its box in the list, or [`NO_BOX`].
+    at: usize,
+    body: Body,
+    pub header: Header,
 }
 
-/// Where a message lies.
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Inbox(Arrival),
-    /// Next in the box with this place in the list.
-    Box(usize, Body),
-}
+/// So many messages of boxes that are garbage one poll drops.
+const MOST_GARBAGE: usize = 16;
+
+/// A message that is in no box.
+const NO_BOX: usize = usize::MAX;
 
 impl InboxReceiver {
     /// Makes an inbox; the descriptor is for handing to senders.
@@ -56,7 +61,17 @@ impl InboxReceiver {
     pub fn create(geometry: Geometry) -> Result<(Self, OwnedFd), MemoryError> {
         let (memory, fd) = InboxMemory::create(geometry)?;
         let drain = Drain::new(geometry.cells(), geometry.lazy_cells());
-        Ok((Self { memory, drain, boxes: Boxes::default(), malformed_messages: 0 }, fd))
+        Ok((
+            Self {
+                memory,
+                drain,
+                boxes: Boxes::default(),
+                arrival: None,
+                arrived: Header::default(),
+                malformed_messages: 0,
+            },
+            fd,
+        ))
     }
 
     /// Lets up to `most` senders have a fast box.
@@ -110,82 +125,102 @@ impl InboxReceiver {
     /// order they were sent. It takes the same time for any number of peers: one
     /// look at the inbox, one at the fast box from which the last message came,
     /// and one at another, each in its turn.
-    #[inline(always)] // The path of a short message.
     pub fn poll(&mut self) -> Option<Delivery<'_>> {
-        let (place, header) = self.next_message()?;
-        Some(Delivery { inbox: self, place, header })
+        let next = self.next()?;
+        Some(self.deliver(next))
     }
 
+    /// As [`InboxReceiver::poll`]. The message stays where it is until [`InboxReceiver::finish`],
+    /// once; asked again before that, this may give another sender's.
     #[inline(always)] // The path of a short message.
-    fn next_message(&mut self) -> Option<(Place, Header)> {
-        match self.look()? {
-            Looked::Box(at) => self.next_in_box(at),
-            Looked::Inbox(place, header) => Some((place, header)),
-        }
-    }
-
-    /// One look at the inbox, and one at each of two boxes, until something is found.
-    #[inline(always)] // The path of a short message.
-    fn look(&mut self) -> Option<Looked> {
-        if self.boxes.is_inbox_due()
-            && let Some((place, header)) = self.next_in_inbox()
-        {
-            return Some(Looked::Inbox(place, header));
-        }
-        if let Some(at) = self.boxes.first_look() {
-            return Some(Looked::Box(at));
-        }
-        if let Some((place, header)) = self.next_in_inbox() {
-            return Some(Looked::Inbox(place, header));
-        }
-        self.boxes.last_look().map(Looked::Box)
-    }
-
-    /// As [`InboxReceiver::poll`], after a look at every fast box.
-    pub fn poll_thoroughly(&mut self) -> Option<Delivery<'_>> {
-        self.boxes.look_at_all();
-        self.poll()
-    }
-
-    /// The next message of a box that has one; none when all that is there is
-    /// impossible.
-    #[inline(always)] // The path of a short message.
-    fn next_in_box(&mut self, at: usize) -> Option<(Place, Header)> {
-        let (header, body) = self.boxes.find(at)?;
-        if matches!(body, Body::Impossible { .. }) {
-            return self.next_behind_garbage(at, body);
-        }
-        Some((Place::Box(at, body), header))
-    }
-
-    /// The same where the first message is impossible.
-    #[cold]
-    fn next_behind_garbage(&mut self, at: usize, mut body: Body) -> Option<(Place, Header)> {
+    pub(crate) fn next(&mut self) -> Option<Next> {
         // Bounded, for a peer may write garbage as fast as this drops it.
-        for _ in 0..self.memory.ring().slots() {
-            self.malformed_messages += 1;
-            self.boxes.consume(at, body);
-            let (header, next) = self.boxes.find(at)?;
-            body = next;
-            if !matches!(body, Body::Impossible { .. }) {
-                return Some((Place::Box(at, body), header));
+        for _ in 0..MOST_GARBAGE {
+            let at = self.look()?;
+            if at == NO_BOX {
+                return Some(Next { at, body: Body::IN_LINE, header: self.arrived });
             }
+            let (header, body, is_possible) = self.boxes.found(at);
+            if is_possible {
+                return Some(Next { at, body, header });
+            }
+            self.drop_garbage(at, body, header.bytes);
         }
         None
     }
 
-    #[inline(always)] // The path of a short message.
-    fn next_in_inbox(&mut self) -> Option<(Place, Header)> {
-        if self.drain.is_empty(&self.memory.ring()) { None } else { self.take_from_inbox() }
+    #[cold]
+    fn drop_garbage(&mut self, at: usize, body: Body, bytes: usize) {
+        self.malformed_messages += 1;
+        self.boxes.consume(at, body, bytes);
     }
 
-    fn take_from_inbox(&mut self) -> Option<(Place, Header)> {
+    /// One look at the inbox, and one at each of two boxes, until something is found: in which box,
+    /// or [`NO_BOX`].
+    #[inline(always)] // The path of a short message.
+    fn look(&mut self) -> Option<usize> {
+        if self.boxes.is_inbox_due() && self.is_in_inbox() {
+            return Some(NO_BOX);
+        }
+        if let Some(at) = self.boxes.first_look() {
+            return Some(at);
+        }
+        if self.is_in_inbox() {
+            return Some(NO_BOX);
+        }
+        self.boxes.last_look()
+    }
+
+    /// The message as a [`Delivery`], which finishes it when it is dropped.
+    pub(crate) fn deliver(&mut self, next: Next) -> Delivery<'_> {
+        Delivery { inbox: self, next }
+    }
+
+    /// Ends a message and frees its place.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn finish(&mut self, next: Next) {
+        if next.at == NO_BOX {
+            self.finish_in_inbox();
+        } else {
+            self.boxes.consume(next.at, next.body, next.header.bytes);
+        }
+    }
+
+    fn finish_in_inbox(&mut self) {
+        if let Some(arrival) = self.arrival.take() {
+            self.drain.consume(&self.memory.ring(), arrival);
+            self.boxes.inbox_had_its_turn();
+        }
+    }
+
+    /// As [`InboxReceiver::poll`], after a look at every fast box.
+    pub fn poll_thoroughly(&mut self) -> Option<Delivery<'_>> {
+        let next = self.next_thoroughly()?;
+        Some(self.deliver(next))
+    }
+
+    /// As [`InboxReceiver::next`], after a look at every fast box.
+    pub(crate) fn next_thoroughly(&mut self) -> Option<Next> {
+        self.boxes.look_at_all();
+        self.next()
+    }
+
+    /// Whether a message is in the inbox itself: what its line says is copied then.
+    #[inline(always)] // The path of a short message.
+    fn is_in_inbox(&mut self) -> bool {
+        !self.drain.is_empty(&self.memory.ring()) && self.find_in_inbox().is_some()
+    }
+
+    fn find_in_inbox(&mut self) -> Option<()> {
         let ring = self.memory.ring();
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..ring.slots() {
             let arrival = self.drain.find(&ring)?;
             match copy_and_check(&ring, arrival, self.memory.geometry()) {
-                Some(header) => return Some((Place::Inbox(arrival), header)),
+                Some(header) => {
+                    (self.arrival, self.arrived) = (Some(arrival), header);
+                    return Some(());
+                }
                 None => {
                     self.malformed_messages += 1;
                     self.drain.consume(&ring, arrival);
@@ -277,6 +312,54 @@ impl Header {
     }
 }
 
+impl InboxReceiver {
+    /// Copies the next message to `buffer` from its byte `offset` on; returns how many bytes fitted.
+    /// The sender can still change a cell while it is copied.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn copy_to_buffer(&self, next: Next, buffer: &mut Buffer, offset: u64) -> usize {
+        let bytes = next.header.bytes;
+        if bytes <= INLINE_BYTES
+            && offset == 0
+            && let Some(target) = buffer.first_bytes_mut(bytes)
+        {
+            unpack(&self.line(next)[HEADER_WORDS..], target);
+            return bytes;
+        }
+        self.copy_from_cell_or_in_pieces(next, buffer, offset)
+    }
+
+    /// The same for what is not both in its line and for one piece of memory.
+    fn copy_from_cell_or_in_pieces(&self, next: Next, buffer: &mut Buffer, offset: u64) -> usize {
+        let bytes = next.header.bytes;
+        if bytes <= INLINE_BYTES {
+            let mut short = [0; INLINE_BYTES];
+            unpack(&self.line(next)[HEADER_WORDS..], &mut short[..bytes]);
+            return buffer.write_at(offset, &short[..bytes]);
+        }
+        if next.at == NO_BOX {
+            return self.memory.read_cell_to(self.slot(), bytes, buffer, offset);
+        }
+        self.boxes.read_to(next.at, next.body, bytes, buffer, offset)
+    }
+
+    /// Of the message that was found last in no box.
+    fn position(&self) -> u64 {
+        self.arrival.map_or(0, |arrival| arrival.position)
+    }
+
+    fn slot(&self) -> usize {
+        self.memory.ring().slot(self.position())
+    }
+
+    #[inline(always)] // The path of a short message.
+    fn line(&self, next: Next) -> &[AtomicU64; LINE_WORDS] {
+        if next.at == NO_BOX {
+            return &self.memory.ring().line(self.position()).words;
+        }
+        self.boxes.line(next.at)
+    }
+}
+
 /// A message in the inbox; dropping it ends it and frees its slot.
 ///
 /// Forgetting it instead (`std::mem::forget`) makes the next poll deliver the
@@ -284,8 +367,7 @@ impl Header {
 #[derive(Debug)]
 pub struct Delivery<'a> {
     inbox: &'a mut InboxReceiver,
-    place: Place,
-    header: Header,
+    next: Next,
 }
 
 impl Delivery<'_> {
@@ -293,116 +375,80 @@ impl Delivery<'_> {
     /// a misbehaving peer can write another's.
     #[inline]
     pub fn sender(&self) -> u16 {
-        self.header.sender
+        self.next.header.sender
     }
 
     /// The envelope's kind.
     #[inline]
     pub fn kind(&self) -> u8 {
-        self.header.kind
+        self.next.header.kind
     }
 
     /// The envelope's aux.
     #[inline]
     pub fn aux(&self) -> u32 {
-        self.header.aux
+        self.next.header.aux
     }
 
     /// The envelope's tag.
     #[inline]
     pub fn tag(&self) -> u64 {
-        self.header.tag
+        self.next.header.tag
     }
 
     /// How many bytes the message, or the piece of one, has.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.header.bytes
+        self.next.header.bytes
     }
 
     /// Copies as many bytes as there are and fit; returns how many. The sender
     /// can still change a cell while it is copied: check the copy, not the cell.
-    #[inline(always)] // The path of a short message.
     pub fn copy_to(&self, target: &mut [u8]) -> usize {
-        let bytes = self.header.bytes.min(target.len());
+        let bytes = self.bytes().min(target.len());
         let target = &mut target[..bytes];
-        if self.header.bytes <= INLINE_BYTES {
-            unpack(&self.line()[HEADER_WORDS..], target);
+        if self.bytes() <= INLINE_BYTES {
+            unpack(&self.inbox.line(self.next)[HEADER_WORDS..], target);
             return bytes;
         }
         self.copy_from_cell(target)
     }
 
     /// The same to words, which are little-endian then.
-    #[inline(always)] // The path of a short message.
+    #[inline]
     pub fn copy_to_words(&self, target: &mut [u64]) -> usize {
-        let bytes = self.header.bytes.min(size_of_val(target));
-        if self.header.bytes > INLINE_BYTES {
+        let bytes = self.bytes().min(size_of_val(target));
+        if self.bytes() > INLINE_BYTES {
             return self.copy_from_cell(&mut target.as_mut_bytes()[..bytes]);
         }
         // Relaxed: the Acquire of the publish word orders them after the sender's
         // stores.
-        let words = self.line()[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
+        let line = self.inbox.line(self.next);
+        let words = line[HEADER_WORDS..].iter().map(|word| word.load(Ordering::Relaxed));
         target.iter_mut().zip(words).take(bytes.div_ceil(8)).for_each(|(to, word)| *to = word.to_le());
         bytes
     }
 
     fn copy_from_cell(&self, target: &mut [u8]) -> usize {
-        match self.place {
-            Place::Inbox(arrival) => self.inbox.memory.read_cell(self.slot(arrival), target),
-            Place::Box(at, body) => self.inbox.boxes.read(at, body, target),
+        let Next { at, body, header } = self.next;
+        if at == NO_BOX {
+            self.inbox.memory.read_cell(self.inbox.slot(), target);
+        } else {
+            self.inbox.boxes.read(at, body, header.bytes, target);
         }
         target.len()
     }
 
     /// Copies the message to `buffer` from its byte `offset` on; returns how
     /// many bytes fitted.
-    #[inline]
     pub fn copy_to_buffer(&self, buffer: &mut Buffer, offset: u64) -> usize {
-        let bytes = self.header.bytes;
-        if bytes <= INLINE_BYTES {
-            if offset == 0
-                && let Some(target) = buffer.first_bytes_mut(bytes)
-            {
-                unpack(&self.line()[HEADER_WORDS..], target);
-                return bytes;
-            }
-            let mut short = [0; INLINE_BYTES];
-            unpack(&self.line()[HEADER_WORDS..], &mut short[..bytes]);
-            return buffer.write_at(offset, &short[..bytes]);
-        }
-        match self.place {
-            Place::Inbox(arrival) => {
-                self.inbox.memory.read_cell_to(self.slot(arrival), bytes, buffer, offset)
-            }
-            Place::Box(at, body) => self.inbox.boxes.read_to(at, body, bytes, buffer, offset),
-        }
-    }
-
-    #[inline]
-    fn slot(&self, arrival: Arrival) -> usize {
-        self.inbox.memory.ring().slot(arrival.position)
-    }
-
-    #[inline]
-    fn line(&self) -> &[AtomicU64; LINE_WORDS] {
-        match self.place {
-            Place::Inbox(arrival) => &self.inbox.memory.ring().line(arrival.position).words,
-            Place::Box(at, _) => self.inbox.boxes.line(at),
-        }
+        self.inbox.copy_to_buffer(self.next, buffer, offset)
     }
 }
 
 impl Drop for Delivery<'_> {
-    #[inline(always)] // The path of a short message.
     fn drop(&mut self) {
-        match self.place {
-            Place::Inbox(arrival) => {
-                self.inbox.drain.consume(&self.inbox.memory.ring(), arrival);
-                self.inbox.boxes.inbox_had_its_turn();
-            }
-            Place::Box(at, body) => self.inbox.boxes.consume(at, body),
-        }
+        self.inbox.finish(self.next);
     }
 }
 

@@ -252,6 +252,28 @@ impl InboxSender {
         piece: Piece,
         looks: bool,
     ) -> Result<Sent, SendError> {
+        if let Some(fast_box) = &mut self.fast_box
+            && payload.bytes() <= INLINE_BYTES as u64
+            && let Some(data) = payload.one_slice()
+        {
+            // Straight from where they are.
+            let first = [first_word(&envelope, data.len()), envelope.tag];
+            return match fast_box.send_in_line(first, data, envelope.kind) {
+                Ok(()) => Ok(Sent { wake: looks && self.wants_doorbell() }),
+                Err(_) => Err(SendError::Full { wake: self.wants_doorbell() }),
+            };
+        }
+        self.put_in_cell(envelope, payload, piece, looks)
+    }
+
+    /// The same with what goes into a cell, or into the line of the inbox itself.
+    fn put_in_cell(
+        &mut self,
+        envelope: Envelope,
+        payload: Payload<'_>,
+        piece: Piece,
+        looks: bool,
+    ) -> Result<Sent, SendError> {
         let bytes = payload.bytes();
         let most_bytes = self.most_bytes();
         let too_long = SendError::TooLong { bytes, most_bytes };
@@ -260,17 +282,6 @@ impl InboxSender {
         }
         let bytes = bytes as usize;
         let ring = self.memory.ring();
-        if bytes <= INLINE_BYTES
-            && let Some(fast_box) = &mut self.fast_box
-            && let Some(data) = payload.one_slice()
-        {
-            // Straight from where they are.
-            let first = [first_word(&envelope, bytes), envelope.tag];
-            return match fast_box.send_in_line(first, data, envelope.kind) {
-                Ok(()) => Ok(Sent { wake: looks && ring.wants_doorbell() }),
-                Err(_) => Err(SendError::Full { wake: ring.wants_doorbell() }),
-            };
-        }
         let mut words = [0; LINE_WORDS - 1];
         words[0] = first_word(&envelope, bytes);
         words[1] = envelope.tag;

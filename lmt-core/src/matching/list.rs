@@ -51,10 +51,21 @@ impl List {
 
     /// Puts the entry in slot `index` behind all others.
     pub(super) fn push<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, index: u32) {
-        let own = link_to(index);
         if let Some(entry) = slab.at_mut(index) {
-            *entry.link(which) = Link { older: self.newest, newer: 0 };
+            *entry.link(which) = self.last_link();
         }
+        self.append(slab, which, index);
+    }
+
+    /// The link of an entry that is about to be put behind all others.
+    pub(super) const fn last_link(&self) -> Link {
+        Link { older: self.newest, newer: 0 }
+    }
+
+    /// Puts the entry in slot `index`, which has that link, behind all others.
+    #[inline]
+    pub(super) fn append<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, index: u32) {
+        let own = link_to(index);
         match slab.at_mut(slot(self.newest)) {
             Some(newest) => newest.link(which).newer = own,
             None => self.oldest = own,
@@ -63,6 +74,7 @@ impl List {
     }
 
     /// Takes an entry out that had `link` in this list.
+    #[inline]
     pub(super) fn unlink<T: Linked>(&mut self, slab: &mut Slab<T>, which: usize, link: Link) {
         match slab.at_mut(slot(link.older)) {
             Some(older) => older.link(which).newer = link.newer,

@@ -115,32 +115,42 @@ impl<P, U> TagMatcher<P, U> {
         }
     }
 
-    fn take_receive(&mut self, id: u64) -> Option<Receive<P>> {
-        let receive = self.receives.remove(id)?;
-        self.queued.unlink(&mut self.receives, QUEUED, receive.links[QUEUED]);
-        if !self.are_entered {
-            return Some(receive);
+    /// Takes a receive out, if it is there.
+    #[inline]
+    fn take_receive(&mut self, id: u64) -> Option<P>
+    where
+        P: Copy,
+    {
+        let &Receive { pattern, links, payload, .. } = self.receives.get(id)?;
+        self.receives.discard(id);
+        self.queued.unlink(&mut self.receives, QUEUED, links[QUEUED]);
+        if self.are_entered {
+            self.leave(&pattern, links[POSTED]);
         }
+        Some(payload)
+    }
+
+    /// Takes a receive out of the hash table.
+    fn leave(&mut self, pattern: &Pattern, link: Link) {
         self.are_entered = self.receives.len() > 0;
-        self.posted.unlink(Key::of(&receive.pattern), &mut self.receives, POSTED, receive.links[POSTED]);
-        let shape = Shape::of(&receive.pattern);
+        self.posted.unlink(Key::of(pattern), &mut self.receives, POSTED, link);
+        let shape = Shape::of(pattern);
         if let Some(at) = self.shapes.iter().position(|(known, _)| *known == shape) {
             self.shapes[at].1 -= 1;
             if self.shapes[at].1 == 0 {
                 self.shapes.swap_remove(at);
             }
         }
-        Some(receive)
     }
 
     /// Puts a receive behind all others.
-    #[inline]
+    #[inline(always)] // The entry is made where it stays.
     fn enqueue(&mut self, pattern: Pattern, stands: bool, payload: P) -> PostedHandle {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        let links = Default::default();
+        let links = [self.queued.last_link(), Link::default()];
         let id = self.receives.insert(Receive { pattern, sequence, stands, links, payload });
-        self.queued.push(&mut self.receives, QUEUED, slot_of(id));
+        self.queued.append(&mut self.receives, QUEUED, slot_of(id));
         if self.are_entered {
             self.enter(&pattern, slot_of(id));
         }
@@ -277,7 +287,7 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
         let id = self.oldest_receive(source, tag)?;
         match self.receives.get(id) {
             Some(Receive { stands: true, payload, .. }) => Some(*payload),
-            _ => self.take_receive(id).map(|receive| receive.payload),
+            _ => self.take_receive(id),
         }
     }
 
@@ -291,6 +301,7 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
         UnexpectedHandle(id)
     }
 
+    #[inline]
     fn queue(&mut self, pattern: Pattern, payload: P) -> PostedHandle {
         self.enqueue(pattern, false, payload)
     }
@@ -323,7 +334,7 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
     }
 
     fn cancel_posted(&mut self, handle: PostedHandle) -> Option<P> {
-        self.take_receive(handle.0).map(|receive| receive.payload)
+        self.take_receive(handle.0)
     }
 
     fn remove_unexpected(&mut self, handle: UnexpectedHandle) -> Option<Unexpected<U>> {
@@ -342,9 +353,9 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
             let newer = receive.links[QUEUED].newer();
             if receive.pattern.source == Some(source)
                 && let Some(id) = self.receives.id_at(slot)
-                && let Some(receive) = self.take_receive(id)
+                && let Some(payload) = self.take_receive(id)
             {
-                posted(receive.payload);
+                posted(payload);
             }
             slot = newer;
         }

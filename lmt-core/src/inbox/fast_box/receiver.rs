@@ -52,78 +52,97 @@ impl BoxReceiver {
     /// have come in theirs.
     #[inline]
     fn look(&self) -> bool {
-        let is_ready = self.reader.find(&self.memory.words()).is_some();
+        let is_ready = self.has_message();
         if !is_ready && self.awaits_annex > 0 {
             self.memory.await_annex(self.reader.line_number(), self.awaited_bytes.into());
         }
         is_ready
     }
 
-    /// The next message. What it says is still to be checked.
-    #[inline]
-    fn find(&self) -> Option<Header> {
-        let shared = self.memory.words();
-        let kind = self.reader.find(&shared)?;
-        Some(Header::copy(self.reader.line(&shared), self.sender, kind))
+    #[inline(always)] // The path of a short message.
+    fn has_message(&self) -> bool {
+        self.reader.find(&self.memory.words()).is_some()
     }
 
-    /// Where a message's bytes are, if what its line says is possible.
-    #[inline]
+    /// Of the message that was found. What it says is still to be checked.
+    #[inline(always)] // The path of a short message.
+    fn header(&self) -> Header {
+        let line = self.reader.line(&self.memory.words());
+        // Relaxed: the look that found it was the Acquire.
+        Header::copy(line, self.sender, line[0].load(Ordering::Relaxed) as u8)
+    }
+
+    /// Where a message's bytes are, as its line says.
+    #[inline(always)] // The path of a short message.
     fn body_of(&self, header: &Header) -> Body {
-        let bytes = header.bytes;
-        if bytes <= INLINE_BYTES {
-            return Body::Inline;
+        if header.bytes <= INLINE_BYTES {
+            return Body::IN_LINE;
         }
         // Relaxed: as in `Header::copy`.
-        match self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed) {
-            0 if bytes <= PIECE_BYTES => Body::Cell,
-            0 => Body::Impossible { with_cell: true },
-            IN_ANNEX if bytes <= ANNEX_BYTES => Body::Annex { bytes: bytes as u16 },
-            word => match Part::from_word(word, bytes).filter(|_| self.pair.is_some()) {
-                Some(part) => Body::Part(part),
-                None => Body::Impossible { with_cell: false },
-            },
+        Body(self.reader.line(&self.memory.words())[PART_WORD].load(Ordering::Relaxed))
+    }
+
+    /// Whether a message of so many bytes can be there.
+    #[inline(always)] // The path of a short message.
+    fn is_possible(&self, body: Body, bytes: usize) -> bool {
+        match body {
+            _ if bytes <= INLINE_BYTES => true,
+            Body::IN_CELL => bytes <= PIECE_BYTES,
+            Body::IN_ANNEX => bytes <= ANNEX_BYTES,
+            _ => self.pair.is_some() && body.part(bytes).is_some(),
         }
     }
 
     /// Where the found message is, if it is neither in its line nor in a pair's cell.
     #[inline]
-    fn place(&self, body: Body) -> Place {
+    fn place(&self, body: Body, bytes: usize) -> Place {
         match body {
-            Body::Annex { bytes } => Place::Annex { line: self.reader.line_number(), bytes: bytes.into() },
+            Body::IN_ANNEX => Place::Annex { line: self.reader.line_number(), bytes },
             _ => Place::Cell(self.reader.cell()),
         }
     }
 
     /// Ends the message that was found.
     #[inline(always)] // The path of a short message.
-    fn consume(&mut self, body: Body) {
-        let shared = self.memory.words();
-        let with_cell = matches!(body, Body::Cell | Body::Impossible { with_cell: true });
-        self.reader.consume(&shared, with_cell);
-        (self.awaits_annex, self.awaited_bytes) = match body {
-            Body::Annex { bytes } => (ANNEXES_AWAITED, bytes),
-            _ => (self.awaits_annex.saturating_sub(1), self.awaited_bytes),
-        };
-        if let (Body::Part(Part { cell, .. }), Some(pair)) = (body, &self.pair) {
+    fn consume(&mut self, body: Body, bytes: usize) {
+        self.reader.consume(&self.memory.words(), body == Body::IN_CELL);
+        if body == Body::IN_LINE {
+            self.awaits_annex = self.awaits_annex.saturating_sub(1);
+        } else {
+            self.consume_cell(body, bytes);
+        }
+    }
+
+    fn consume_cell(&mut self, body: Body, bytes: usize) {
+        if body == Body::IN_ANNEX && bytes <= ANNEX_BYTES {
+            (self.awaits_annex, self.awaited_bytes) = (ANNEXES_AWAITED, bytes as u16);
+            return;
+        }
+        self.awaits_annex = self.awaits_annex.saturating_sub(1);
+        if let (Some(Part { cell, .. }), Some(pair)) = (body.part(bytes), &self.pair) {
             pair.keep(cell);
         }
     }
 }
 
-/// Where the bytes of a message in a box are.
+/// Where the bytes of a message in a box are: a copy of what its line says. One word, which stays in
+/// a register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Body {
-    /// In its line.
-    Inline,
-    /// In its line's annex, so many bytes.
-    Annex { bytes: u16 },
+pub(crate) struct Body(u64);
+
+impl Body {
+    /// In its line, which says nothing then.
+    pub(crate) const IN_LINE: Self = Self(1);
     /// In the next cell of the box's ring.
-    Cell,
-    /// In a cell that changes its owner.
-    Part(Part),
-    /// Nowhere: its line is garbage.
-    Impossible { with_cell: bool },
+    const IN_CELL: Self = Self(0);
+    /// In its line's annex.
+    const IN_ANNEX: Self = Self(IN_ANNEX);
+
+    /// Where in a cell that changes its owner, if it is there.
+    #[inline]
+    fn part(self, bytes: usize) -> Option<Part> {
+        Part::from_word(self.0, bytes)
+    }
 }
 
 /// After so many messages from boxes the inbox is looked at first.
@@ -233,7 +252,7 @@ impl Boxes {
     }
 
     /// The box to take a message from before the inbox is looked at.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn first_look(&self) -> Option<usize> {
         if !self.hot_came_last && self.is_ready(self.hot) {
             return Some(self.hot);
@@ -243,12 +262,14 @@ impl Boxes {
 
     /// The box to take a message from after the inbox had none. When there is
     /// none either, the next poll looks at another box.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn last_look(&mut self) -> Option<usize> {
         if self.hot_came_last && self.is_ready(self.hot) {
             return Some(self.hot);
         }
-        self.look_elsewhere(self.other);
+        if self.list.len() > 1 {
+            self.look_elsewhere(self.other);
+        }
         None
     }
 
@@ -277,20 +298,22 @@ impl Boxes {
         }
     }
 
-    /// The next message of box number `at`, and where its bytes are.
+    /// The message that a look has found in box number `at`: a copy of what its line says, where its
+    /// bytes are, and whether they can be.
     #[inline(always)] // The path of a short message.
-    pub(crate) fn find(&self, at: usize) -> Option<(Header, Body)> {
-        let one = self.list.get(at)?;
-        let header = one.find()?;
-        Some((header, one.body_of(&header)))
+    pub(crate) fn found(&self, at: usize) -> (Header, Body, bool) {
+        let one = &self.list[at];
+        let header = one.header();
+        let body = one.body_of(&header);
+        (header, body, one.is_possible(body, header.bytes))
     }
 
     /// Ends the message that was found in box number `at`.
     #[inline(always)] // The path of a short message.
-    pub(crate) fn consume(&mut self, at: usize, body: Body) {
+    pub(crate) fn consume(&mut self, at: usize, body: Body, bytes: usize) {
         self.had_its_turn(at);
         if let Some(one) = self.list.get_mut(at) {
-            one.consume(body);
+            one.consume(body, bytes);
         }
     }
 
@@ -298,6 +321,16 @@ impl Boxes {
     #[inline(always)] // The path of a short message.
     fn had_its_turn(&mut self, at: usize) {
         self.in_a_row = if self.in_a_row >= IN_A_ROW { 0 } else { self.in_a_row + 1 };
+        if self.list.len() > 1 {
+            self.pass_turn_on(at);
+        } else {
+            self.hot_came_last = true;
+        }
+    }
+
+    /// The same where there are others.
+    #[inline]
+    fn pass_turn_on(&mut self, at: usize) {
         if at == self.hot {
             // Where it was taken without a look at the other one, that keeps its turn.
             if self.hot_came_last {
@@ -314,20 +347,20 @@ impl Boxes {
     }
 
     /// The line of the message found in box `at`.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub(crate) fn line(&self, at: usize) -> &[AtomicU64; LINE_WORDS] {
         let one = &self.list[at];
         one.reader.line(&one.memory.words())
     }
 
-    /// Copies the first bytes of the message found in box `at`, which are not in
-    /// its line.
+    /// Copies the first bytes of the message of `bytes` bytes that was found in box `at`, which are
+    /// not in its line.
     #[inline]
-    pub(crate) fn read(&self, at: usize, body: Body, target: &mut [u8]) {
+    pub(crate) fn read(&self, at: usize, body: Body, bytes: usize, target: &mut [u8]) {
         let Some(one) = self.list.get(at) else { return };
-        match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => pair.memory.read_part(part, target),
-            _ => one.memory.read(one.place(body), target),
+        match (body.part(bytes), &one.pair) {
+            (Some(part), Some(pair)) => pair.memory.read_part(part, target),
+            _ => one.memory.read(one.place(body, bytes), target),
         }
     }
 
@@ -342,19 +375,19 @@ impl Boxes {
         offset: u64,
     ) -> usize {
         let Some(one) = self.list.get(at) else { return 0 };
-        match (body, &one.pair) {
-            (Body::Part(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
-            _ => one.memory.read_to(one.place(body), bytes, buffer, offset),
+        match (body.part(bytes), &one.pair) {
+            (Some(part), Some(pair)) => pair.memory.read_part_to(part, bytes, buffer, offset),
+            _ => one.memory.read_to(one.place(body, bytes), bytes, buffer, offset),
         }
     }
 
     /// Whether nothing is in any of them.
     pub(crate) fn are_empty(&self) -> bool {
-        self.list.iter().all(|one| one.find().is_none())
+        !self.list.iter().any(BoxReceiver::has_message)
     }
 
     /// Whether a message of a sender waits in its box.
     pub(crate) fn holds_messages_of(&self, sender: u16) -> bool {
-        self.list.iter().any(|one| one.sender == sender && one.find().is_some())
+        self.list.iter().any(|one| one.sender == sender && one.has_message())
     }
 }
