@@ -14,7 +14,7 @@ use lmt_core::process::PeerProcess;
 
 use crate::both;
 use crate::remote::RemoteList;
-use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe, describe_contiguous};
+use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism.
@@ -219,17 +219,6 @@ impl Lmt for Cma {
                 Err(demote("the buffer here is shorter than the transfer; give the one that prepare saw"))
             }
             _ => Ok(Step { bytes: copied.bytes, done: t.left_bytes == 0 }),
-        }
-    }
-
-    /// Of contiguous memory there is an address to tell, and nothing to keep.
-    fn expose(&mut self, _peer: &mut CmaPeer, data: &Buffer, cookie: &mut Cookie) -> bool {
-        match describe_contiguous(data) {
-            Some(described) => {
-                *cookie = described;
-                true
-            }
-            None => false,
         }
     }
 

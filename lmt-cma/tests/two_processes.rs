@@ -56,22 +56,19 @@ fn child() {
                 side.finish(transfer);
             }
         }
-        "exposes" => {
+        "announces" => {
+            let mut transfers = Vec::new();
             let data: Vec<u8> = (0..4 * PAGE).map(|at| at as u8).collect();
             let hole = memory_with_a_hole();
             for segment in [Segment::of(&data), hole] {
                 // SAFETY: mapped until the process ends, and written by nobody.
                 let buffer = unsafe { Buffer::new(&[segment], Access::Read) }.unwrap();
-                let mut cookie = Cookie::empty();
+                let plan = plan_of(Role::Sender, Model::Get, segment.bytes as u64);
                 let peer = side.peer.as_mut().expect("probed");
-                assert!(side.mechanism.expose(peer, &buffer, &mut cookie));
+                let (transfer, cookie) = side.mechanism.prepare(peer, &plan, &buffer).expect("an address");
                 side.send(cookie.as_bytes(), &[]);
+                transfers.push(transfer);
             }
-            let two = [Segment::of(&data[..9]), Segment::of(&data[9..])];
-            // SAFETY: as above.
-            let buffer = unsafe { Buffer::new(&two, Access::Read) }.unwrap();
-            let peer = side.peer.as_mut().expect("probed");
-            assert!(!side.mechanism.expose(peer, &buffer, &mut Cookie::empty()), "two pieces");
             side.meet_again();
             std::thread::sleep(pair::TIME_LIMIT);
         }
@@ -151,8 +148,8 @@ fn a_bad_page_demotes_after_the_bytes_before_it() {
 }
 
 #[test]
-fn exposed_memory_is_copied_at_once_or_nothing_is_said_of_it() {
-    let Some(mut side) = parent("exposes") else { return };
+fn announced_memory_is_copied_at_once_or_not_at_all() {
+    let Some(mut side) = parent("announces") else { return };
     let [data, hole] = [(), ()].map(|()| Cookie::new(&side.receive().0).expect("a cookie"));
     side.meet_again();
     let mut own = vec![0u8; 16 * PAGE];

@@ -469,14 +469,6 @@ pub trait Lmt: Send + 'static {
         max_bytes: u64,
     ) -> Result<Step, Fault>;
 
-    /// In the Get model, describes all of `data` to its receiver as `prepare` does, where
-    /// this end has nothing to keep for that and nothing to undo: then no transfer is made
-    /// of the message unless its receiver cannot copy it. Returns whether `cookie` says it.
-    /// By default it does not.
-    fn expose(&mut self, _peer: &mut Self::Peer, _data: &Buffer, _cookie: &mut Cookie) -> bool {
-        false
-    }
-
     /// In the Get model, copies the first `bytes` bytes of a message out of the sender's memory at once, as
     /// its cookie (untrusted) describes it: what `prepare`, `start`, `step` and `finish` do, for a
     /// message that one call copies. Returns whether all of it is in `data`. If not, the message

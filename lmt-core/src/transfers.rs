@@ -4,8 +4,7 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
-mod exposed;
-mod exposing;
+mod at_once;
 mod readers;
 mod receivers;
 mod windows;
@@ -24,7 +23,6 @@ use crate::rendezvous::{
     Received, Rts, SendId, TransferError, TransferKey,
 };
 use crate::shared_buffer::is_shared;
-use exposed::{Exposed, ExposedSends};
 use readers::Readers;
 use receivers::SharedReceivers;
 use windows::Window;
@@ -45,15 +43,13 @@ struct Side {
     reader: Option<PeerKey>,
     /// Who copies, at the last attempt.
     model: Model,
-    /// Where it was announced without a transfer: its slot.
-    exposed: Option<u64>,
 }
 
 impl Side {
     const fn new(buffer: Buffer, token: u64, peer: PeerKey) -> Self {
         let (fault_in, handle, carrier, reader) = (None, None, None, None);
         let (model, held_start) = (Model::Get, None);
-        Self { buffer, fault_in, handle, carrier, held_start, token, peer, reader, model, exposed: None }
+        Self { buffer, fault_in, handle, carrier, held_start, token, peer, reader, model }
     }
 }
 
@@ -83,8 +79,6 @@ pub struct Transfers {
     mechanisms: Mechanisms,
     sends: Vec<Option<Side>>,
     receives: Vec<Option<Side>>,
-    /// Sends of which there is no transfer.
-    exposed: ExposedSends,
     ended: Queue<Ended>,
     /// Transfers with a [`Side::held_start`].
     held: Queue<TransferKey>,
@@ -123,14 +117,13 @@ struct Over {
     peer: PeerKey,
     carrier: Option<Handle>,
     bytes: u64,
-    exposed: Option<u64>,
 }
 
 /// Drops a side where it lies.
 fn over(sides: &mut [Option<Side>], name: u64) -> Option<Over> {
     let slot = sides.get_mut(index_of(name))?;
-    let Side { token, peer, carrier, ref buffer, exposed, .. } = *slot.as_ref()?;
-    let over = Over { token, peer, carrier, bytes: buffer.total_bytes(), exposed };
+    let Side { token, peer, carrier, ref buffer, .. } = *slot.as_ref()?;
+    let over = Over { token, peer, carrier, bytes: buffer.total_bytes() };
     *slot = None;
     Some(over)
 }
@@ -192,12 +185,6 @@ impl Transfers {
         let others = window.ways(candidates, crowded);
         window.in_flight += 1;
         let candidates = others.as_ref().unwrap_or(candidates);
-        let mut cookie = Cookie::empty();
-        if let Some(choice) = self.expose(peer, &buffer, candidates, &mut cookie) {
-            let candidates = *candidates;
-            let send = Exposed::new(buffer, candidates, token, peer);
-            return self.announce_exposed(send, choice, &cookie);
-        }
         let id = self.machine.send(peer, bytes, candidates);
         place(&mut self.sends, index_of(id.0), Side::new(buffer, token, peer));
         self.pump();
@@ -226,10 +213,6 @@ impl Transfers {
             | Packet::Demote(Demote { shared, .. }) => self.receivers.learn(peer, *shared),
             _ => {}
         }
-        if let Some(slot) = exposed::about(packet).and_then(exposed::slot_of) {
-            self.packet_for_exposed(peer, slot, packet)?;
-            return Ok(Incoming::Handled);
-        }
         let incoming = self.machine.packet(peer, packet)?;
         self.pump();
         Ok(incoming)
@@ -243,16 +226,12 @@ impl Transfers {
 
     /// Asks the peer to forget an unmatched message.
     pub fn cancel(&mut self, id: SendId) {
-        if let Some(slot) = exposed::slot_of(id) {
-            return self.cancel_exposed(slot);
-        }
         self.machine.cancel(id);
         self.pump();
     }
 
     /// Ends all transfers with a peer that is dead or gone.
     pub fn peer_dead(&mut self, peer: PeerKey) {
-        self.end_exposed_to(peer);
         self.machine.peer_dead(peer);
         self.pump();
         self.machine.drop_packets_to(peer);
@@ -400,9 +379,6 @@ impl Transfers {
 
     /// What the caller gave to [`Transfers::send`] for this send.
     pub fn token_of(&self, id: SendId) -> Option<u64> {
-        if let Some(slot) = exposed::slot_of(id) {
-            return self.exposed.get(slot).map(|send| send.token);
-        }
         self.sends.get(index_of(id.0))?.as_ref().map(|side| side.token)
     }
 
@@ -525,10 +501,7 @@ impl Transfers {
                 }
                 Action::CompleteSend { id, result } => {
                     if let Some(over) = over(&mut self.sends, id.0) {
-                        let Over { token, peer, carrier, bytes, exposed } = over;
-                        if let Some(slot) = exposed {
-                            self.exposed.discard(slot);
-                        }
+                        let Over { token, peer, carrier, bytes } = over;
                         self.has_ended(peer);
                         self.count(carrier, Role::Sender, result.is_ok().then_some(bytes));
                         self.ended.push_back(Ended::Send { token, result });

@@ -138,10 +138,6 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
-    fn expose(&mut self, peer: &mut M::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
-        self.has_short_ways && self.inner.expose(peer, data, cookie)
-    }
-
     fn get_at_once(&mut self, peer: &mut M::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
         self.has_short_ways && self.inner.get_at_once(peer, remote, data, bytes)
     }

@@ -61,27 +61,6 @@ impl Mechanisms {
         outcome
     }
 
-    /// See [`Lmt::expose`].
-    #[inline]
-    pub(crate) fn expose(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        data: &Buffer,
-        cookie: &mut Cookie,
-    ) -> bool {
-        self.position(tag).is_some_and(|at| self.list[at].expose(peer, data, cookie))
-    }
-
-    /// Counts a message that was exposed, and that its receiver has.
-    pub(crate) fn count_exposed(&mut self, tag: MechanismTag, peer: PeerKey, bytes: u64) {
-        let Some(at) = self.position(tag) else { return };
-        self.count(peer, at, |c| {
-            c.messages += 1;
-            c.sent.count(bytes);
-        });
-    }
-
     /// See [`Lmt::get_at_once`]. Counts the message where it was received.
     #[inline]
     pub(crate) fn get_at_once(

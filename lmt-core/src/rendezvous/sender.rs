@@ -83,44 +83,6 @@ impl Machine {
         }))
     }
 
-    /// Announces a message that the driver itself keeps, under a name of its own, by the way
-    /// that its receiver takes alone. What the receiver answers is about that name; it is
-    /// given here once the message was [adopted](Self::adopt).
-    pub fn announce_exposed(&mut self, peer: PeerKey, rts: Rts) {
-        self.packets.push_back((peer, Packet::Rts(rts)));
-    }
-
-    /// Takes such a message back: asks the peer to.
-    pub fn take_back_exposed(&mut self, peer: PeerKey, send_id: SendId) {
-        self.packets.push_back((peer, Packet::Cancel { send_id }));
-    }
-
-    /// Takes over such a message, as if it had been prepared and announced here by the first
-    /// of `candidates`; `cancel_sent` says whether it was to be taken back.
-    pub fn adopt(
-        &mut self,
-        peer: PeerKey,
-        total_bytes: u64,
-        candidates: &Candidates,
-        cancel_sent: bool,
-    ) -> SendId {
-        let mut side = Side::new(peer, Role::Sender, Interval { start: 0, end: total_bytes });
-        (side.phase, side.held) = (Phase::Waiting, true);
-        if let Some(choice) = candidates.as_slice().first() {
-            (side.mechanism, side.model) = (choice.mechanism, choice.model);
-        }
-        SendId(self.sends.insert(Outgoing {
-            side,
-            total_bytes,
-            candidates: *candidates,
-            next_candidate: 1,
-            announced: true,
-            remote: None,
-            remote_cookie: Cookie::empty(),
-            cancel_sent,
-        }))
-    }
-
     /// Takes a message back if no receive has matched it yet. It completes with
     /// [`TransferError::Cancelled`] then; otherwise it goes on as if nothing
     /// had been asked.

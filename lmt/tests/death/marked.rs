@@ -131,13 +131,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         Ok(step)
     }
 
-    fn expose(&mut self, peer: &mut Self::Peer, data: &Buffer, cookie: &mut Cookie) -> bool {
-        self.note(Moment::Prepare, peer, Role::Sender);
-        let is_exposed = self.inner.expose(&mut peer.inner, data, cookie);
-        self.note(Moment::Prepared, peer, Role::Sender);
-        is_exposed
-    }
-
     fn get_at_once(&mut self, peer: &mut Self::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
         self.note_all_begins(peer);
         let is_here = self.inner.get_at_once(&mut peer.inner, remote, data, bytes);

@@ -1,13 +1,16 @@
-//! Messages of which there is no transfer while all goes well, between two of [`Transfers`].
+//! Messages that their receiver copies in one call, between two of [`Transfers`].
 
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::buffer::Segment;
-use crate::mechanism::{Abilities, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Role, Step, Unavailable};
+use crate::buffer::{Access, Segment};
+use crate::mechanism::{
+    Abilities, Cookie, Fault, Hello, Interval, Lmt, PeerFacts, Plan, Role, Step, Unavailable,
+};
 use crate::mechanisms::Mechanisms;
-use crate::rendezvous::{Cts, Incoming, MechanismTag, ReceiveId, TransferKey};
+use crate::rendezvous::{Candidates, Choice, Incoming, MechanismTag, Packet, TransferError, TransferKey};
 use crate::test_peer::meet;
+use crate::transfers::Ended;
 
 const BYTES: u64 = 16 << 10;
 const TOKEN: u64 = 77;
@@ -24,7 +27,6 @@ struct Can {
 /// Tells its memory by a cookie; its copies move nothing.
 struct Reads {
     name: &'static str,
-    exposes: bool,
     can: Arc<Mutex<Can>>,
 }
 
@@ -49,7 +51,8 @@ impl Lmt for Reads {
             let sentence = "as the test wants it".to_owned();
             return Err(Fault::Demote { errno: libc::EPERM, for_good: false, sentence });
         }
-        Ok((plan.role, Cookie::empty()))
+        let cookie = if plan.role == Role::Sender { Cookie::new(&[7]).unwrap() } else { Cookie::empty() };
+        Ok((plan.role, cookie))
     }
     fn start(&mut self, (): &mut (), _: &mut Role, _: &Cookie, _: Interval) -> Result<(), Fault> {
         Ok(())
@@ -58,10 +61,6 @@ impl Lmt for Reads {
         Ok(Step { bytes, done: true })
     }
     fn finish(&mut self, (): &mut (), _: Role) {}
-    fn expose(&mut self, (): &mut (), _: &Buffer, cookie: &mut Cookie) -> bool {
-        *cookie = Cookie::new(&[7]).unwrap();
-        self.exposes
-    }
     fn get_at_once(&mut self, (): &mut (), remote: &Cookie, _: &mut Buffer, _: u64) -> bool {
         assert_eq!(remote.as_bytes(), [7]);
         self.can.lock().unwrap().at_once
@@ -81,9 +80,9 @@ impl Two {
         let first = Arc::new(Mutex::new(Can { at_once: true, prepare: true }));
         let side = || {
             let mut mechanisms = Mechanisms::new();
-            mechanisms.register(Reads { name: "first", exposes: true, can: Arc::clone(&first) });
+            mechanisms.register(Reads { name: "first", can: Arc::clone(&first) });
             let can = Arc::new(Mutex::new(Can { at_once: false, prepare: true }));
-            mechanisms.register(Reads { name: "second", exposes: false, can });
+            mechanisms.register(Reads { name: "second", can });
             meet(&mut mechanisms, PEER);
             meet(&mut mechanisms, 1);
             Transfers::new(mechanisms)
@@ -168,7 +167,7 @@ fn done(rts: &Rts) -> Packet {
 }
 
 #[test]
-fn a_receiver_that_can_copies_without_a_transfer_on_either_side() {
+fn a_receiver_that_can_copies_without_a_transfer_of_its_own() {
     let mut two = Two::new();
     for _ in 0..3 {
         let rts = two.send();
@@ -227,86 +226,4 @@ fn a_receiver_that_cannot_copy_at_once_makes_a_transfer() {
     assert!(matches!(two.settle()[..], [Packet::Done(_)]));
     assert_eq!(two.ended(), Ok(()));
     assert!(matches!(two.b.pop_ended(), Some(Ended::Receive { token: 5, result: Ok(_) })));
-}
-
-/// Begins a message whose receiver asks for the next way, up to that question.
-fn demoted(two: &mut Two) -> Rts {
-    two.can(false, false);
-    let rts = two.send();
-    let buffer = two.buffer(Access::Write);
-    two.b.matched(PEER, &rts, buffer, 5);
-    let Some((_, demote @ Packet::Demote(_))) = two.b.pop_packet() else { panic!("it cannot prepare") };
-    assert_eq!(two.a.packet(PEER, &demote), Ok(Incoming::Handled));
-    assert_eq!(two.a.token_of(rts.send_id), Some(TOKEN), "its name stays");
-    rts
-}
-
-#[test]
-fn a_message_that_cannot_go_so_becomes_a_transfer_by_the_next_way() {
-    let mut two = Two::new();
-    let rts = demoted(&mut two);
-    two.a.cancel(rts.send_id); // It is matched.
-    assert!(matches!(two.settle()[..], [Packet::Done(Done { attempt: 1, .. })]));
-    assert_eq!(two.ended(), Ok(()));
-    assert_eq!(two.a.token_of(rts.send_id), None);
-    let (_, second) = two.a.standings().counters(PEER).find(|(name, _)| *name == "second").unwrap();
-    assert_eq!(second.messages, 1);
-}
-
-#[test]
-fn a_dead_peer_ends_what_was_announced_and_what_has_become_a_transfer() {
-    let mut two = Two::new();
-    demoted(&mut two);
-    two.a.peer_dead(PEER);
-    assert_eq!(two.ended(), Err(TransferError::PeerDead));
-
-    let mut two = Two::new();
-    let rts = two.send();
-    two.a.peer_dead(1);
-    assert!(two.a.pop_ended().is_none(), "another peer's death");
-    two.a.peer_dead(PEER);
-    assert_eq!(two.ended(), Err(TransferError::PeerDead));
-    assert_eq!(two.a.packet(PEER, &done(&rts)), Ok(Incoming::Handled));
-    assert!(two.a.pop_packet().is_none() && two.a.pop_ended().is_none());
-}
-
-#[test]
-fn what_was_not_matched_is_taken_back_and_what_was_goes_on() {
-    for found in [true, false] {
-        let mut two = Two::new();
-        let rts = two.send();
-        let reply = Packet::CancelReply { send_id: rts.send_id, cancelled: found };
-        assert!(two.a.packet(PEER, &reply).is_err(), "nobody asked");
-        two.a.cancel(rts.send_id);
-        two.a.cancel(rts.send_id);
-        assert_eq!(two.a.pop_packet(), Some((PEER, Packet::Cancel { send_id: rts.send_id })));
-        assert_eq!(two.a.pop_packet(), None, "it is asked once");
-        assert_eq!(two.a.packet(PEER, &reply), Ok(Incoming::Handled));
-        if found {
-            assert_eq!(two.ended(), Err(TransferError::Cancelled));
-        } else {
-            assert!(two.a.pop_ended().is_none());
-            assert_eq!(two.a.packet(PEER, &done(&rts)), Ok(Incoming::Handled));
-            assert_eq!(two.ended(), Ok(()));
-        }
-    }
-}
-
-#[test]
-fn who_is_not_its_receiver_or_says_what_cannot_be_is_not_heard() {
-    let mut two = Two::new();
-    let rts = two.send();
-    assert!(matches!(two.a.packet(1, &done(&rts)), Err(ProtocolError::WrongPeer { .. })));
-    let beyond = Rts { send_id: SendId(rts.send_id.0 + 9), ..rts };
-    assert!(matches!(two.a.packet(PEER, &done(&beyond)), Err(ProtocolError::UnknownTransfer { .. })));
-    let (send_id, receive_id) = (rts.send_id, ReceiveId(0));
-    let (interval, shared, cookie) = (None, false, Cookie::empty());
-    let cts = Packet::Cts(Cts { send_id, receive_id, attempt: 0, interval, shared, cookie });
-    assert!(matches!(two.a.packet(PEER, &cts), Err(ProtocolError::OutOfPlace { .. })));
-    let to = TransferKey::Send(send_id);
-    let later = Packet::Done(Done { to, attempt: 1, shared: false });
-    assert!(matches!(two.a.packet(PEER, &later), Err(ProtocolError::OutOfPlace { .. })));
-    assert!(two.a.pop_ended().is_none());
-    two.a.packet(PEER, &done(&rts)).expect("that is its answer");
-    assert_eq!(two.ended(), Ok(()));
 }
