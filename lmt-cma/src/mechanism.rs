@@ -14,7 +14,7 @@ use lmt_core::process::PeerProcess;
 
 use crate::both;
 use crate::remote::RemoteList;
-use crate::segments::{KeptList, RemoteSegment, base_of, demote, describe};
+use crate::segments::{KeptList, demote, describe};
 use crate::vm::{self, Local, fault_of};
 
 /// The mechanism.
@@ -220,14 +220,6 @@ impl Lmt for Cma {
             }
             _ => Ok(Step { bytes: copied.bytes, done: t.left_bytes == 0 }),
         }
-    }
-
-    fn get_at_once(&mut self, peer: &mut CmaPeer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
-        let Some(address) = base_of(remote).filter(|_| peer.reachable) else { return false };
-        let remote = [RemoteSegment { address, bytes }];
-        let (mut here, mut there) = (Cursor::default(), Cursor::default());
-        let copied = vm::copy(peer.process(), Local::Into(data), &mut here, &remote, &mut there, bytes);
-        copied.bytes == bytes && copied.error.is_none()
     }
 
     fn leave(&mut self, peer: &mut CmaPeer, transfer: &mut CmaTransfer) -> bool {

@@ -56,22 +56,6 @@ fn child() {
                 side.finish(transfer);
             }
         }
-        "announces" => {
-            let mut transfers = Vec::new();
-            let data: Vec<u8> = (0..4 * PAGE).map(|at| at as u8).collect();
-            let hole = memory_with_a_hole();
-            for segment in [Segment::of(&data), hole] {
-                // SAFETY: mapped until the process ends, and written by nobody.
-                let buffer = unsafe { Buffer::new(&[segment], Access::Read) }.unwrap();
-                let plan = plan_of(Role::Sender, Model::Get, segment.bytes as u64);
-                let peer = side.peer.as_mut().expect("probed");
-                let (transfer, cookie) = side.mechanism.prepare(peer, &plan, &buffer).expect("an address");
-                side.send(cookie.as_bytes(), &[]);
-                transfers.push(transfer);
-            }
-            side.meet_again();
-            std::thread::sleep(pair::TIME_LIMIT);
-        }
         "waits" => {
             let message = message();
             let mut memory = Memory::new(&message, 1, Role::Sender);
@@ -145,34 +129,6 @@ fn a_bad_page_demotes_after_the_bytes_before_it() {
         }
     }
     side.end();
-}
-
-#[test]
-fn announced_memory_is_copied_at_once_or_not_at_all() {
-    let Some(mut side) = parent("announces") else { return };
-    let [data, hole] = [(), ()].map(|()| Cookie::new(&side.receive().0).expect("a cookie"));
-    side.meet_again();
-    let mut own = vec![0u8; 16 * PAGE];
-    let mut get = |side: &mut Side<Cma>, cookie: &Cookie, bytes: usize| {
-        own.fill(0);
-        let into = Segment::of_mut(&mut own[..bytes]);
-        // SAFETY: `own` outlives the buffer and is not touched meanwhile.
-        let mut into = unsafe { Buffer::new(&[into], Access::Write) }.unwrap();
-        let peer = side.peer.as_mut().expect("probed");
-        side.mechanism.get_at_once(peer, cookie, &mut into, bytes as u64).then(|| own.clone())
-    };
-    for bytes in [1, 100, PAGE, 4 * PAGE - 1, 4 * PAGE] {
-        let got = get(&mut side, &data, bytes).expect("it is there");
-        assert!(got[..bytes].iter().enumerate().all(|(at, byte)| *byte == at as u8), "{bytes}");
-        assert!(got[bytes..].iter().all(|byte| *byte == 0), "{bytes}");
-    }
-    assert!(get(&mut side, &hole, HOLE_PAGE * PAGE).is_some());
-    assert!(get(&mut side, &hole, HOLE_PAGE * PAGE + 1).is_none(), "nobody may read there");
-    for nonsense in [&[][..], &[1; 7], &[1; 9], &0u64.to_ne_bytes(), &u64::MAX.to_ne_bytes(), &[7; 40]] {
-        assert!(get(&mut side, &Cookie::new(nonsense).unwrap(), PAGE).is_none(), "{nonsense:?}");
-    }
-    side.kill_child();
-    assert!(get(&mut side, &data, 100).is_none(), "the peer is dead");
 }
 
 /// Makes the kernel refuse process_vm_readv to this thread from now on.

@@ -469,20 +469,6 @@ pub trait Lmt: Send + 'static {
         max_bytes: u64,
     ) -> Result<Step, Fault>;
 
-    /// In the Get model, copies the first `bytes` bytes of a message out of the sender's memory at once, as
-    /// its cookie (untrusted) describes it: what `prepare`, `start`, `step` and `finish` do, for a
-    /// message that one call copies. Returns whether all of it is in `data`. If not, the message
-    /// takes those four, which find out again what is in the way, and say it. By default it does.
-    fn get_at_once(
-        &mut self,
-        _peer: &mut Self::Peer,
-        _remote: &Cookie,
-        _data: &mut Buffer,
-        _bytes: u64,
-    ) -> bool {
-        false
-    }
-
     /// In the Both and Stream models: this end has said done or failed, or is to wait
     /// without stepping, and claims nothing from now on. Returns whether both
     /// ends know that the message is whole, so that no packet has to say it:

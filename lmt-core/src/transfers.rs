@@ -4,7 +4,6 @@
 //! It knows neither inbox nor matching, so an endpoint of ours and a device
 //! layer with its own packets (the second door) use the same.
 
-mod at_once;
 mod readers;
 mod receivers;
 mod windows;
@@ -94,8 +93,6 @@ pub struct Transfers {
     receivers: SharedReceivers,
     /// Whether processes outnumber the CPUs.
     crowded: bool,
-    /// How much was copied without a transfer.
-    at_once_bytes: u64,
 }
 
 /// The slot of a transfer's name: the machine reuses slots, and names carry a

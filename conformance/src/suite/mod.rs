@@ -82,17 +82,14 @@ impl<M: Lmt, F: Fn() -> M> Under<F> {
     }
 
     /// Two ranks for each model, in which only this mechanism in only this
-    /// model is there, first in the general way only, then with its short ways.
-    /// At the end it must have carried what `body` has said.
+    /// model is there. At the end it must have carried what `body` has said.
     fn each_model(&self, config: &Config, body: impl Fn(&Link<'_>)) {
-        let both = |model: &'static Model| [(*model, false), (*model, true)];
-        for (model, has_short_ways) in self.models().iter().flat_map(both) {
+        for &model in self.models() {
             self.in_group(
                 Test::new(self.test, 2),
                 |_| {},
                 |group| {
-                    let general = Wrapper::only((self.make)(), model);
-                    let only = if has_short_ways { general.with_short_ways() } else { general };
+                    let only = Wrapper::only((self.make)(), model);
                     self.with_link(group, config, only, model, &body);
                 },
             );

@@ -27,8 +27,6 @@ pub(super) struct Wrapper<M> {
     name: &'static str,
     models: &'static [Model],
     tamper: Tamper,
-    /// Whether messages may take the short ways, past the four calls of a transfer.
-    has_short_ways: bool,
 }
 
 const fn just(model: Model) -> &'static [Model] {
@@ -51,14 +49,7 @@ impl<M: Lmt> Wrapper<M> {
     /// The mechanism in all its models under another name.
     pub fn named(inner: M, name: &'static str) -> Self {
         let models = inner.models();
-        Self { name, models, inner, tamper: Box::new(|_, _, _| Ok(())), has_short_ways: false }
-    }
-
-    /// Messages take the short ways, too, where the mechanism has some. Nothing is asked of
-    /// `tamper` there.
-    pub fn with_short_ways(mut self) -> Self {
-        self.has_short_ways = true;
-        self
+        Self { name, models, inner, tamper: Box::new(|_, _, _| Ok(())) }
     }
 
     pub fn tamper(mut self, tamper: Tamper) -> Self {
@@ -136,10 +127,6 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         let step = self.inner.step(peer, &mut transfer.inner, data, max_bytes)?;
         transfer.moved_bytes += step.bytes;
         Ok(step)
-    }
-
-    fn get_at_once(&mut self, peer: &mut M::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
-        self.has_short_ways && self.inner.get_at_once(peer, remote, data, bytes)
     }
 
     fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {

@@ -23,25 +23,15 @@ impl Engine {
     pub fn progress(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
         let mut moved = false;
-        let most_bytes = self.most_at_once();
         for _ in 0..Self::BATCH {
             if !self.poll_inbox() {
                 break;
             }
             moved = true;
-            if self.traffic.transfers.at_once_bytes() >= most_bytes {
-                break;
-            }
         }
         moved |= self.advance();
         self.after(moved, Self::CLOCK_EVERY_CALL);
         Ok(moved)
-    }
-
-    /// Up to where [`crate::transfers::Transfers::at_once_bytes`] may count in this call: what
-    /// is copied where it is announced counts as a step of a transfer does.
-    pub(super) fn most_at_once(&self) -> u64 {
-        self.traffic.transfers.at_once_bytes().saturating_add(self.traffic.config.quota_bytes)
     }
 
     /// As [`Engine::progress`], for who calls it over and over to wait for a message:
@@ -108,11 +98,7 @@ impl Engine {
     /// for those who ask once what has come.
     pub(super) fn progress_thoroughly(&mut self) -> Result<bool, OperationError> {
         let mut moved = self.progress()?;
-        let most_bytes = self.most_at_once();
         for _ in 0..Self::BATCH {
-            if self.traffic.transfers.at_once_bytes() >= most_bytes {
-                break;
-            }
             match self.inbox.next_thoroughly() {
                 Some(next) if self.traffic.is_met(next.header.sender) => return Ok(moved),
                 Some(next) => self.traffic.deliver(&mut self.inbox, next, None),

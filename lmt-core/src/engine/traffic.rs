@@ -562,31 +562,9 @@ impl Traffic {
     /// A receive was found for an announced message.
     fn accept(&mut self, key: PeerKey, label: Label, rts: &Rts, request: RequestId) {
         self.release(key, OVERHEAD_BYTES);
-        let Some(mut buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
-        match self.get_at_once(key, &label, rts, &mut buffer) {
-            Some(result) => self.requests.complete(request, result),
-            None => {
-                self.note_match(key, label, request);
-                self.transfers.matched(key, rts, buffer, request.to_raw());
-            }
-        }
-    }
-
-    /// Copies an announced message into its receive's buffer at once, if it can be and is
-    /// within the quota, and tells its sender.
-    fn get_at_once(
-        &mut self,
-        key: PeerKey,
-        label: &Label,
-        rts: &Rts,
-        buffer: &mut Buffer,
-    ) -> Option<Outcome> {
-        if rts.total_bytes > self.config.quota_bytes {
-            return None;
-        }
-        let got = self.transfers.get_at_once(key, rts, buffer)?;
-        while self.send_packet(None) {}
-        Some(received(self.name(key), label, got.total_bytes, got.received_bytes))
+        let Some(buffer) = self.requests.get_mut(request).and_then(|r| r.buffer.take()) else { return };
+        self.note_match(key, label, request);
+        self.transfers.matched(key, rts, buffer, request.to_raw());
     }
 
     /// A message to oneself: one copy, from the send's memory to the receive's.

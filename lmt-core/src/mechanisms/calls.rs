@@ -61,28 +61,6 @@ impl Mechanisms {
         outcome
     }
 
-    /// See [`Lmt::get_at_once`]. Counts the message where it was received.
-    #[inline]
-    pub(crate) fn get_at_once(
-        &mut self,
-        tag: MechanismTag,
-        peer: PeerKey,
-        remote: &Cookie,
-        data: &mut Buffer,
-        bytes: u64,
-    ) -> bool {
-        let Some(at) = self.position(tag) else { return false };
-        let is_here = self.list[at].get_at_once(peer, remote, data, bytes);
-        if is_here {
-            self.count(peer, at, |c| {
-                c.bytes = c.bytes.saturating_add(bytes);
-                c.messages += 1;
-                c.received.count(bytes);
-            });
-        }
-        is_here
-    }
-
     /// Whether a mechanism reaches the peer's declared memory in this
     /// direction, as far as the probe could tell.
     pub(crate) fn reaches(&self, peer: PeerKey, only: Option<&[String]>, direction: Direction) -> bool {

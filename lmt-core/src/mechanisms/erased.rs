@@ -34,7 +34,6 @@ pub(super) trait AnyLmt: Send {
     fn start(&mut self, peer: PeerKey, handle: u64, remote: &Cookie, interval: Interval)
     -> Result<(), Fault>;
     fn step(&mut self, peer: PeerKey, handle: u64, data: &mut Buffer, max_bytes: u64) -> Result<Step, Fault>;
-    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool;
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool;
     fn copied_by_peer(&self, handle: u64) -> u64;
     fn finish(&mut self, peer: PeerKey, handle: u64);
@@ -154,11 +153,6 @@ impl<M: Lmt> AnyLmt for Table<M> {
         let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut).ok_or_else(unknown)?;
         let transfer = self.transfers.get_mut(handle).ok_or_else(unknown)?;
         self.lmt.step(state, transfer, data, max_bytes)
-    }
-
-    fn get_at_once(&mut self, peer: PeerKey, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
-        let state = self.peers.get_mut(peer as usize).and_then(Option::as_mut);
-        state.is_some_and(|state| self.lmt.get_at_once(state, remote, data, bytes))
     }
 
     fn leave(&mut self, peer: PeerKey, handle: u64) -> bool {

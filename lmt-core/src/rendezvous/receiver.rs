@@ -58,11 +58,6 @@ impl Machine {
         id
     }
 
-    /// A message has been copied without this machine: lets its sender know.
-    pub fn received_at_once(&mut self, peer: PeerKey, done: Done) {
-        self.packets.push_back((peer, Packet::Done(done)));
-    }
-
     /// A matched message comes into shared buffers, which its sender is to learn.
     pub fn comes_into_shared(&mut self, id: ReceiveId) {
         if let Some(inbound) = self.receives.get_mut(id.0) {

@@ -46,26 +46,6 @@ pub struct MarkedTransfer<T> {
     role: Role,
 }
 
-impl<M> Marked<M> {
-    fn note<P>(&self, moment: Moment, peer: &MarkedPeer<P>, role: Role) {
-        self.watch.note(moment, Some(peer.id), Some(role));
-    }
-
-    /// Before a call that does all of a receiver's part.
-    fn note_all_begins<P>(&self, peer: &MarkedPeer<P>) {
-        for moment in [Moment::Prepare, Moment::Prepared, Moment::Start, Moment::Step] {
-            self.note(moment, peer, Role::Receiver);
-        }
-    }
-
-    /// Behind one that has done it.
-    fn note_all_done<P>(&self, peer: &MarkedPeer<P>) {
-        for moment in [Moment::Stepped { done: true }, Moment::Finish, Moment::Finished] {
-            self.note(moment, peer, Role::Receiver);
-        }
-    }
-}
-
 /// Everything is forwarded but what could be set, and `times_plain_copy`, by which a
 /// policy would take fewer messages to the mechanism.
 impl<M: Lmt> Lmt for Marked<M> {
@@ -129,15 +109,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         let step = self.inner.step(&mut peer.inner, &mut transfer.inner, data, max_bytes)?;
         self.watch.note(Moment::Stepped { done: step.done }, Some(peer.id), Some(transfer.role));
         Ok(step)
-    }
-
-    fn get_at_once(&mut self, peer: &mut Self::Peer, remote: &Cookie, data: &mut Buffer, bytes: u64) -> bool {
-        self.note_all_begins(peer);
-        let is_here = self.inner.get_at_once(&mut peer.inner, remote, data, bytes);
-        if is_here {
-            self.note_all_done(peer);
-        }
-        is_here
     }
 
     fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
