@@ -6,5 +6,7 @@ const SONAME: &str = "liblmt.so.0";
 
 fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,{SONAME}");
+    // Its handlers of faults (`lmt_copy::fault_safe`) stay, so it does.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     println!("cargo::rerun-if-changed=build.rs");
 }

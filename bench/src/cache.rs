@@ -1,29 +1,48 @@
 //! How large the caches are, and what it takes to defeat them.
 
-use std::fs;
+use std::path::Path;
 
+use lmt::diagnostic::Host;
+
+use crate::doctor::limits::{Version, cgroups, number};
 use crate::error::BenchError;
-use crate::sizes::human;
+use crate::sizes::{human, parse_size};
 
 /// The most memory that all rotating buffers take together, in bytes.
 const ROTATION_BOUND_BYTES: u64 = 1 << 30;
 /// What is assumed where the kernel tells no cache size.
-const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
+pub(crate) const ASSUMED_CACHE_BYTES: u64 = 64 << 20;
 /// The least that one buffer rotates through.
-const ROTATION_LEAST_BYTES: u64 = 1 << 20;
+const ROTATION_MIN_BYTES: u64 = 1 << 20;
 
-/// Size of the last cache of the first CPU, as the kernel tells it.
+/// Size of the last-level cache of the first CPU, as the kernel tells it.
 pub fn last_level_bytes() -> Option<u64> {
-    let mut last: Option<(u64, u64)> = None;
-    for entry in fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?.flatten() {
-        let read = |name| fs::read_to_string(entry.path().join(name)).ok();
-        let level = read("level").and_then(|level| level.trim().parse::<u64>().ok());
-        let bytes = read("size").and_then(|size| crate::sizes::parse_size(size.trim()).ok());
-        if let (Some(level), Some(bytes)) = (level, bytes) {
-            last = last.max(Some((level, bytes)));
+    last_cache(&Host::default(), 0).map(|cache| cache.bytes)
+}
+
+/// A last-level cache and who shares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LastCache {
+    /// Its size.
+    pub bytes: u64,
+    /// As the kernel writes it; the same for all who share it.
+    cpus: String,
+}
+
+/// The last-level cache of one CPU, as the kernel tells it.
+pub(crate) fn last_cache(host: &Host, cpu: usize) -> Option<LastCache> {
+    let folder = format!("devices/system/cpu/cpu{cpu}/cache");
+    let mut last: Option<(u64, LastCache)> = None;
+    for index in 0.. {
+        let read = |name| host.sys_text(&format!("{folder}/index{index}/{name}")).ok().flatten();
+        let Some(level) = read("level").and_then(|level| level.trim().parse::<u64>().ok()) else { break };
+        let Some(bytes) = read("size").and_then(|size| parse_size(size.trim()).ok()) else { continue };
+        let cpus = read("shared_cpu_list").unwrap_or_else(|| cpu.to_string());
+        if last.as_ref().is_none_or(|(known, _)| *known <= level) {
+            last = Some((level, LastCache { bytes, cpus: cpus.trim().to_owned() }));
         }
     }
-    last.map(|(_, bytes)| bytes)
+    last.map(|(_, cache)| cache)
 }
 
 /// Whether so much memory is there.
@@ -41,12 +60,40 @@ pub fn check_memory(what: &str, needed_bytes: u64, advice: &str) -> Result<(), B
     }
 }
 
-/// Memory that can still be had, in bytes, as /proc/meminfo tells it.
+/// See [`available_bytes`].
 pub fn available_memory_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib * 1024)
+    available_bytes(&Host::default())
+}
+
+/// Memory that this process and its children can still have: what the machine
+/// has and what is left of its cgroups' limits, whichever is less. Cached files
+/// that nobody uses count as free in both.
+pub(crate) fn available_bytes(host: &Host) -> Option<u64> {
+    let text = host.proc_text("meminfo").ok().flatten().unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    let of_machine = kib.map(|kib| kib.saturating_mul(1024));
+    let of_groups = cgroups(host, "memory").into_iter().filter_map(|(version, folder)| {
+        let read = |file| number(host, &folder, file);
+        let (most, used, cached) = match version {
+            Version::Two => {
+                let limits = [read("memory.max"), read("memory.high")];
+                (limits.into_iter().flatten().min(), read("memory.current"), "inactive_file")
+            }
+            Version::One => {
+                (read("memory.limit_in_bytes"), read("memory.usage_in_bytes"), "total_inactive_file")
+            }
+        };
+        let cached = cached_bytes(host, &folder, cached).unwrap_or(0);
+        Some(most?.saturating_sub(used.unwrap_or(0).saturating_sub(cached)))
+    });
+    of_machine.into_iter().chain(of_groups).min()
+}
+
+/// One line of a cgroup's memory.stat.
+fn cached_bytes(host: &Host, folder: &Path, name: &str) -> Option<u64> {
+    let text = host.sys_text(&folder.join("memory.stat").to_string_lossy()).ok()??;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 /// Through how many bytes each buffer rotates for `--off-cache`.
@@ -61,11 +108,11 @@ pub fn rotation_bytes(ranks: u32, cache_bytes: Option<u64>, available_bytes: Opt
     let wanted = cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES).saturating_mul(2);
     let all = wanted.min(ROTATION_BOUND_BYTES).min(available_bytes.map_or(u64::MAX, |bytes| bytes / 4));
     let buffers = 2 * u64::from(ranks.max(1));
-    (all / buffers / 4096 * 4096).max(ROTATION_LEAST_BYTES)
+    (all / buffers / 4096 * 4096).max(ROTATION_MIN_BYTES)
 }
 
 /// The working set around a transfer whose traces in the cache are looked for:
-/// half the last cache, so that it fits and so that what else is touched makes a
+/// half the last-level cache, so that it fits and so that what else is touched makes a
 /// difference; at most a quarter of the memory available.
 pub fn working_set_bytes(cache_bytes: Option<u64>, available_bytes: u64) -> u64 {
     let half = cache_bytes.unwrap_or(ASSUMED_CACHE_BYTES) / 2;

@@ -1,10 +1,10 @@
 //! Which mechanisms the command line means.
 
-use lmt::selection::{WayName, WayNameError};
+use lmt::selection::{PathName, PathNameError};
 use lmt_selector::calibration::EAGER;
 
-use crate::commands::complain;
-use crate::engine::{Engine, LeftOut, Mechanism};
+use crate::console::complain;
+use crate::engine::{self, LeftOut, Mechanism};
 use crate::error::BenchError;
 use crate::memory::Memory;
 use crate::nearest::unknown;
@@ -21,7 +21,7 @@ pub const ANNOUNCED: &str = "announced";
 /// The way that a name on the command line means: cells, or a mechanism for all
 /// messages whatever their length; `None` for what the engine decides as users
 /// know it.
-pub fn way_of(name: &str) -> Option<&str> {
+pub fn path_of(name: &str) -> Option<&str> {
     if name == EAGER { Some(name) } else { name.strip_prefix(ANNOUNCED)?.strip_prefix(':') }
 }
 
@@ -36,35 +36,34 @@ pub struct Choice {
 
 /// The mechanisms that a list with commas means, of which each part may be the
 /// engine's own choice, all, a mechanism, a family, or one of these with who
-/// copies behind a colon; or a way by itself (see [`way_of`]). Messages will lie
+/// copies behind a colon; or a way by itself (see [`path_of`]). Messages will lie
 /// in such memory.
 ///
 /// # Errors
 /// There is no such mechanism, or it does not work here or with such memory.
-pub fn choose<E: Engine>(engine: &E, asked: Option<&str>, memory: Memory) -> Result<Choice, BenchError> {
-    let has_auto = engine.has_auto();
-    let asked = asked.unwrap_or(if has_auto { AUTO } else { ALL });
+pub fn choose(asked: Option<&str>, memory: Memory) -> Result<Choice, BenchError> {
+    let asked = asked.unwrap_or(AUTO);
     // To find out what works takes a second process.
-    let mut known = if asked == AUTO && has_auto { Vec::new() } else { engine.mechanisms() };
+    let mut known = if asked == AUTO { Vec::new() } else { engine::mechanisms() };
     known.iter_mut().for_each(|mechanism| mechanism.unavailable = mechanism.unusable(memory));
-    let choice = choose_of(&known, has_auto, asked)?;
+    let choice = choose_of(&known, asked)?;
     for LeftOut { name, reason } in &choice.left_out {
         complain(&format!("{name} is left out: {reason}"));
     }
     Ok(choice)
 }
 
-fn choose_of(known: &[Mechanism], has_auto: bool, asked: &str) -> Result<Choice, BenchError> {
+fn choose_of(known: &[Mechanism], asked: &str) -> Result<Choice, BenchError> {
     let mut choice = Choice::default();
     for part in asked.split(',').map(str::trim) {
         match part {
-            AUTO if has_auto => choice.add(AUTO),
+            AUTO => choice.add(AUTO),
             ALL => choice.add_all(known, ""),
-            EAGER if has_auto => choice.add(EAGER),
-            ANNOUNCED if has_auto => choice.add_all(known, "announced:"),
-            name => match way_of(name).filter(|_| has_auto) {
-                Some(way) => choice.add(&format!("{ANNOUNCED}:{}", one(known, way, has_auto)?)),
-                None => choice.add(&one(known, name, has_auto)?),
+            EAGER => choice.add(EAGER),
+            ANNOUNCED => choice.add_all(known, "announced:"),
+            name => match path_of(name) {
+                Some(way) => choice.add(&format!("{ANNOUNCED}:{}", one(known, way)?)),
+                None => choice.add(&one(known, name)?),
             },
         }
     }
@@ -97,20 +96,20 @@ impl Choice {
 }
 
 /// Of a family, the first that works; if none does, the first.
-fn one(known: &[Mechanism], asked: &str, has_auto: bool) -> Result<String, BenchError> {
-    let way: WayName = asked.parse().map_err(|error: WayNameError| BenchError::Usage(error.to_string()))?;
+fn one(known: &[Mechanism], asked: &str) -> Result<String, BenchError> {
+    let way: PathName = asked.parse().map_err(|error: PathNameError| BenchError::Usage(error.to_string()))?;
     let mut meant = known.iter().filter(|mechanism| way.means_mechanism(&mechanism.name));
     let first = meant.clone().next();
     match meant.find(|mechanism| mechanism.unavailable.is_none()).or(first) {
         Some(mechanism) => match &mechanism.unavailable {
-            None => Ok(WayName { name: mechanism.name.clone(), ..way }.to_string()),
+            None => Ok(PathName { name: mechanism.name.clone(), ..way }.to_string()),
             Some(reason) => {
                 Err(BenchError::Failure(format!("{} does not work here: {reason}", mechanism.name)))
             }
         },
         None => {
             let names = known.iter().map(|mechanism| mechanism.name.as_str());
-            let names: Vec<&str> = has_auto.then_some(AUTO).into_iter().chain([ALL]).chain(names).collect();
+            let names: Vec<&str> = [AUTO, ALL].into_iter().chain(names).collect();
             Err(BenchError::Usage(unknown("mechanism", &way.name, &names)))
         }
     }

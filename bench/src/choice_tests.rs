@@ -17,7 +17,7 @@ fn known() -> Vec<Mechanism> {
 }
 
 fn chosen(asked: &str) -> Result<Vec<String>, String> {
-    choose_of(&known(), true, asked).map(|choice| choice.mechanisms).map_err(|error| error.to_string())
+    choose_of(&known(), asked).map(|choice| choice.mechanisms).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -36,19 +36,19 @@ fn a_list_means_each_of_its_parts_once() {
 
 #[test]
 fn what_does_not_work_is_left_out_of_all_and_refused_by_name() {
-    let choice = choose_of(&known(), true, "all").unwrap();
+    let choice = choose_of(&known(), "all").unwrap();
     let left_out: Vec<&str> = choice.left_out.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(left_out, ["pair-first", "gone"]);
     assert_eq!(chosen("gone").unwrap_err(), "gone does not work here: it is gone");
-    assert!(choose_of(&[], true, "all").is_err());
+    assert!(choose_of(&[], "all").is_err());
 }
 
 #[test]
 fn a_way_by_itself_is_told_from_a_mechanism() {
-    let ways = ["auto", "cma", "cma:put", "eager", "announced:cma:put", "announced"].map(way_of);
+    let ways = ["auto", "cma", "cma:put", "eager", "announced:cma:put", "announced"].map(path_of);
     assert_eq!(ways, [None, None, None, Some("eager"), Some("cma:put"), None]);
     assert!(chosen("announced:gone").is_err());
-    assert_eq!(choose_of(&known(), true, "all,announced").unwrap().left_out.len(), 2, "each once");
+    assert_eq!(choose_of(&known(), "all,announced").unwrap().left_out.len(), 2, "each once");
 }
 
 #[test]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::collectives::workload::Workload;
+use crate::options::{Format, Pin, SizeList};
 
 fn fails(line: &str) -> String {
     match parse(line.split(' ').map(Into::into)) {

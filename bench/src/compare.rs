@@ -2,26 +2,29 @@
 //! unmodified ones, as one HTML report.
 
 use lmt::mechanism::Reach;
-use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
+use lmt_selector::calibration::{EAGER, EAGER_MAX_BYTES};
 
+use crate::args::CompareArgs;
+use crate::asked::{check_memory, job};
 use crate::choice::{ANNOUNCED, AUTO};
-use crate::cli::{CompareArgs, MeasuringArgs, REPETITIONS, SizeList};
-use crate::commands::{Measured, check_memory, complain, job, print, run, say_report};
-use crate::engine::{Engine, LeftOut, Mechanism};
+use crate::console::{complain, print, say_report};
+use crate::engine::{self, LeftOut, Mechanism};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::{Job, Particular};
 use crate::memory::Memory;
+use crate::options::{MeasuringArgs, REPETITIONS, SizeList};
 use crate::output::CompareTable;
 use crate::patterns::Pattern;
 use crate::peers;
 use crate::progress::Progress;
 use crate::report::{Report, name_of, to_html};
+use crate::showing::{Measured, run};
 use crate::sizes::{human, parse_sizes};
 use crate::whole_file::WholeFile;
 
 /// The shortest message that is announced to be measured; shorter ones go in cells.
-pub(crate) const ANNOUNCED_LEAST_BYTES: u64 = 1 << 10;
+pub(crate) const ANNOUNCED_MIN_BYTES: u64 = 1 << 10;
 
 /// What is measured unless it is said otherwise.
 struct Extent {
@@ -36,7 +39,7 @@ const THOROUGH: Extent = Extent { sizes: "1..64MiB", repetitions: REPETITIONS };
 ///
 /// # Errors
 /// The report cannot be written, or a rank failed.
-pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchError> {
+pub fn compare(args: &CompareArgs) -> Result<(), BenchError> {
     if args.peers.fetch_only {
         return peers::fetch_only(&args.peers);
     }
@@ -53,7 +56,7 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
         file.write(&peers::mpi::compare(&args.peers, &args.measuring)?.to_html()?)?;
         return if args.peers.as_table() { say_report(&args.output) } else { Ok(()) };
     }
-    let prepare = || peers::prepare(engine, &args.peers, &args.measuring);
+    let prepare = || peers::prepare(&args.peers, &args.measuring);
     let prepared = args.peers.wanted().then(prepare).transpose()?;
     let prepared = match prepared {
         Some(prepared) if args.peers.only() => {
@@ -63,7 +66,7 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
         prepared => prepared,
     };
     let interrupt = prepared.as_ref().map(|prepared| &prepared.interrupt);
-    let reports = reports(engine, args, interrupt)?;
+    let reports = reports(args, interrupt)?;
     let section = match prepared {
         Some(prepared) => peers::compare(prepared, &args.peers)?.section()?,
         None => String::new(),
@@ -73,13 +76,9 @@ pub fn compare<E: Engine>(engine: &E, args: &CompareArgs) -> Result<(), BenchErr
 }
 
 /// Measures every way in each mode.
-fn reports<E: Engine>(
-    engine: &E,
-    args: &CompareArgs,
-    interrupt: Option<&Interrupt>,
-) -> Result<Vec<Report>, BenchError> {
+fn reports(args: &CompareArgs, interrupt: Option<&Interrupt>) -> Result<Vec<Report>, BenchError> {
     let measuring = with_extent(args)?;
-    let mut ways = Ways::of(engine.mechanisms(), measuring.buffers);
+    let mut ways = Ways::of(engine::mechanisms(), measuring.buffers);
     for LeftOut { name, reason } in &ways.left_out {
         complain(&format!("{name} is left out: {reason}"));
     }
@@ -112,11 +111,11 @@ fn with_extent(args: &CompareArgs) -> Result<MeasuringArgs, BenchError> {
     }
     measuring.repetitions = measuring.repetitions.or(Some(extent.repetitions));
     let mut asked = args.measuring.sizes.iter().flat_map(|sizes| &sizes.0);
-    if asked.any(|&bytes| bytes < ANNOUNCED_LEAST_BYTES) {
+    if asked.any(|&bytes| bytes < ANNOUNCED_MIN_BYTES) {
         complain(&format!(
             "messages below {} go in cells, so no mechanism is measured with them; \
              lmt bench pingpong --mechanism {ANNOUNCED} announces them all the same",
-            human(ANNOUNCED_LEAST_BYTES)
+            human(ANNOUNCED_MIN_BYTES)
         ));
     }
     Ok(measuring)
@@ -141,7 +140,7 @@ impl Ways {
     /// What the library chooses, cells, and each mechanism with every message announced.
     fn of(mechanisms: Vec<Mechanism>, buffers: Memory) -> Self {
         let cells =
-            Particular { mechanism: EAGER.to_owned(), buffers, least_bytes: 0, most_bytes: EAGER_MOST_BYTES };
+            Particular { mechanism: EAGER.to_owned(), buffers, least_bytes: 0, most_bytes: EAGER_MAX_BYTES };
         let mut ways = Self {
             names: [AUTO, EAGER].map(str::to_owned).into(),
             particulars: vec![cells],
@@ -161,7 +160,7 @@ impl Ways {
             ways.particulars.push(Particular {
                 mechanism,
                 buffers,
-                least_bytes: ANNOUNCED_LEAST_BYTES,
+                least_bytes: ANNOUNCED_MIN_BYTES,
                 most_bytes: u64::MAX,
             });
         }

@@ -4,13 +4,13 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::sched::{CpuSet, sched_getaffinity};
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::cache;
 use crate::error::BenchError;
 use crate::job::Job;
-use crate::memory::Memory;
+use crate::memory::{Memory, page_bytes};
 use crate::sizes::human;
 
 /// The machine and the settings behind a set of figures.
@@ -32,7 +32,7 @@ pub struct Environment {
     pub page_bytes: u64,
     /// When the kernel gives out transparent huge pages.
     pub huge_pages: String,
-    /// Size of the last cache, in bytes, where the kernel tells it.
+    /// Size of the last-level cache, in bytes, where the kernel tells it.
     pub last_cache_bytes: Option<u64>,
     /// How the buffers were used, in words.
     pub buffers: String,
@@ -129,11 +129,6 @@ pub fn allowed_cpus() -> Result<Vec<usize>, BenchError> {
     })?;
     // Beyond its capacity the set answers with an error; such CPUs do not exist.
     Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
-}
-
-/// The size of a page, in bytes.
-pub fn page_bytes() -> u64 {
-    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
 /// Whether these CPUs, of which at least one is known, are one.

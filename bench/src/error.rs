@@ -27,7 +27,7 @@ pub enum BenchError {
     /// The command has told all that it found, and the best mechanisms for this
     /// kernel do not work. Exit status 1, nothing more said.
     #[error("the best mechanisms for this kernel do not work here")]
-    Unwell,
+    MechanismsMissing,
     /// A signal ended it early; what was done by then is kept. Exit status 128
     /// and the signal's number.
     #[error("{sentence}")]
@@ -57,7 +57,7 @@ impl BenchError {
     pub fn exit_status(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Failure(_) | Self::Mechanism { .. } | Self::Unwell | Self::RankFailed => 1,
+            Self::Failure(_) | Self::Mechanism { .. } | Self::MechanismsMissing | Self::RankFailed => 1,
             Self::OutputClosed => 0,
             Self::Interrupted { signal, .. } => 128 + signal,
         }

@@ -3,17 +3,19 @@
 use std::io::{self, BufRead, StdinLock};
 use std::time::Duration;
 
+use lmt::Endpoint;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use crate::choice::way_of;
+use crate::choice::path_of;
 use crate::ending::end_with;
-use crate::engine::Engine;
+use crate::engine::{self, EndpointLink};
 use crate::error::BenchError;
 use crate::job::{Event, Job, RankCard};
 use crate::limits::{self, Pair};
-use crate::measures::{self, Bell};
-use crate::processes::{Processes, Word, failure, pin, read_line, write_line};
+use crate::measures::{self, Doorbell};
+use crate::processes::{Processes, Word, failure};
+use crate::rank_side::{self, pin, read_line};
 use crate::runner::Runner;
 
 /// The hidden subcommand.
@@ -51,14 +53,14 @@ impl Word for Event {
 /// all ranks have ended then.
 pub fn run(job: &Job, hear: &mut dyn FnMut(Event) -> Result<(), BenchError>) -> Result<(), BenchError> {
     let mut group = start(RANK_COMMAND, job, hear)?;
-    hear_all(&mut group, job.ranks, hear)
+    follow_ranks(&mut group, job.ranks, hear)
 }
 
 /// Hands on what the ranks tell, until all are done.
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn hear_all(
+pub(crate) fn follow_ranks(
     group: &mut Group,
     ranks: u32,
     hear: &mut dyn FnMut(Event) -> Result<(), BenchError>,
@@ -101,7 +103,7 @@ pub(crate) fn next(group: &mut Group) -> Result<(usize, Event), BenchError> {
         Some((_, Event::MechanismFailed { name, sentence })) => Err(BenchError::Mechanism { name, sentence }),
         Some(event) => Ok(event),
         None => Err(BenchError::Failure(format!(
-            "nothing was heard from the ranks for {} s; try fewer ranks or smaller sizes",
+            "no answer from the ranks for {} s; try fewer ranks or smaller sizes",
             SILENCE.as_secs()
         ))),
     }
@@ -131,11 +133,11 @@ pub(crate) fn cards(
 ///
 /// # Errors
 /// [`BenchError::RankFailed`], once the command knows why.
-pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
+pub fn rank_main() -> Result<(), BenchError> {
     live(|input, tell| {
-        let (Assignment { rank, job, .. }, Joined { mut links, mut pair, bell }) = join(engine, input, tell)?;
-        match bell {
-            Some(bell) => measures::run(&job, rank, &mut links, bell, tell),
+        let (Assignment { rank, job, .. }, Joined { mut links, mut pair, doorbell }) = join(input, tell)?;
+        match doorbell {
+            Some(doorbell) => measures::run(&job, rank, &mut links, doorbell, tell),
             None => Runner::new(&job, rank, &mut links, pair.as_mut(), tell)?.run(),
         }
     })
@@ -149,9 +151,7 @@ pub(crate) fn live(
     work: impl FnOnce(&mut StdinLock<'static>, Tell<'_>) -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
     let mut input = io::stdin().lock();
-    let mut tell = |event: Event| {
-        write_line(&mut io::stdout().lock(), &event).map_err(|error| BenchError::from_output(&error))
-    };
+    let mut tell = |event: Event| rank_side::tell(&event);
     let result = work(&mut input, &mut tell);
     let last = match &result {
         Ok(()) => Event::Done,
@@ -168,42 +168,39 @@ pub(crate) fn live(
 pub(crate) type Tell<'a> = &'a mut dyn FnMut(Event) -> Result<(), BenchError>;
 
 /// What a rank has of the others.
-pub(crate) struct Joined<L> {
+pub(crate) struct Joined {
     /// One for each mechanism of the job.
-    pub links: Vec<L>,
+    pub links: Vec<EndpointLink>,
     /// For the bare methods, where this rank takes part in them.
     pub pair: Option<Pair>,
-    bell: Option<Bell>,
+    doorbell: Option<Doorbell>,
 }
 
 /// Reads what this rank is to do, and gets it and the others to know each other.
 ///
 /// # Errors
 /// What is missing.
-pub(crate) fn join<E: Engine>(
-    engine: &E,
-    input: &mut impl BufRead,
-    tell: Tell<'_>,
-) -> Result<(Assignment, Joined<E::Link>), BenchError> {
+pub(crate) fn join(input: &mut impl BufRead, tell: Tell<'_>) -> Result<(Assignment, Joined), BenchError> {
     let assignment: Assignment = read_line(input)?;
     let Assignment { rank, parent, ref job } = assignment;
     end_with(parent)?;
     if let Some(&cpu) = job.cpus.get(rank as usize) {
         pin(rank, cpu)?;
     }
-    let opened = open_all(engine, &job.mechanisms, rank, job.ranks)?;
+    let opened = open_all(&job.mechanisms)?;
     let memory = (job.limits && rank == 0).then(Pair::memory).transpose().map_err(limits_failed)?;
     let has_bell = !job.pattern.figures().is_empty();
-    let bell = (has_bell && rank == 0).then(Bell::new).transpose().map_err(|error| bell_failed(&error))?;
+    let doorbell =
+        (has_bell && rank == 0).then(Doorbell::new).transpose().map_err(|error| doorbell_failed(&error))?;
     tell(Event::Card(RankCard {
-        addresses: opened.iter().map(|opened| engine.address(opened)).collect(),
+        addresses: opened.iter().map(|opened| opened.address().to_bytes()).collect(),
         limits: memory.as_ref().map(|memory| memory.card()),
-        bell: bell.as_ref().and_then(Bell::card),
+        doorbell: doorbell.as_ref().and_then(Doorbell::card),
     }))?;
     let cards: Vec<RankCard> = read_line(input)?;
-    let bell = match (bell, cards.first().and_then(|card| card.bell.as_ref())) {
-        (None, Some(card)) => Some(Bell::open(card).map_err(|error| bell_failed(&error))?),
-        (bell, _) => bell,
+    let doorbell = match (doorbell, cards.first().and_then(|card| card.doorbell.as_ref())) {
+        (None, Some(card)) => Some(Doorbell::open(card).map_err(|error| doorbell_failed(&error))?),
+        (doorbell, _) => doorbell,
     };
     let pair = match (memory, cards.first().and_then(|card| card.limits.as_ref())) {
         (Some(memory), _) => Some(Pair::first(memory).map_err(limits_failed)?),
@@ -219,30 +216,25 @@ pub(crate) fn join<E: Engine>(
     for (index, opened) in opened.into_iter().enumerate() {
         let addresses: Vec<Vec<u8>> =
             cards.iter().map(|card| card.addresses.get(index).cloned().unwrap_or_default()).collect();
-        links.push(engine.join(opened, &addresses)?);
+        links.push(engine::join(opened, &addresses)?);
     }
-    Ok((assignment, Joined { links, pair, bell }))
+    Ok((assignment, Joined { links, pair, doorbell }))
 }
 
 /// Opens this rank's end for each of these mechanisms.
 ///
 /// # Errors
 /// What is missing.
-pub(crate) fn open_all<E: Engine>(
-    engine: &E,
-    mechanisms: &[String],
-    rank: u32,
-    ranks: u32,
-) -> Result<Vec<E::Opened>, BenchError> {
-    let open = |name: &String| match way_of(name) {
-        Some(way) => engine.open_way(way, rank, ranks),
-        None => engine.open(name, rank, ranks),
+pub(crate) fn open_all(mechanisms: &[String]) -> Result<Vec<Endpoint>, BenchError> {
+    let open = |name: &String| match path_of(name) {
+        Some(way) => engine::open_path(way),
+        None => engine::open(name),
     };
     mechanisms.iter().map(open).collect()
 }
 
-fn bell_failed(error: &io::Error) -> BenchError {
-    failure("the ranks have no way to wake each other", error)
+fn doorbell_failed(error: &io::Error) -> BenchError {
+    failure("the ranks cannot wake each other", error)
 }
 
 fn limits_failed(error: crate::limits::LimitError) -> BenchError {

@@ -152,7 +152,7 @@ pub struct Row {
     pub receiver_bytes: Option<u64>,
     /// What its messages went by in the timed repetitions, as rank 0 counted them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<WayCount>,
+    pub paths: Vec<PathCount>,
     /// Against the bare methods, where they were measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<Ratio>,
@@ -219,7 +219,7 @@ pub enum Event {
         seconds: f64,
     },
     /// Messages that have gone each way so far, from rank 0.
-    Ways(Vec<WayCount>),
+    Ways(Vec<PathCount>),
     /// Messages whose every byte was checked, from rank 0.
     Verified(u64),
     /// A run of an application has ended, from rank 0.
@@ -239,7 +239,7 @@ pub enum Event {
 
 /// Messages that one rank has sent and received by one way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayCount {
+pub struct PathCount {
     /// The way: cells, or a mechanism.
     pub way: String,
     /// How many.
@@ -248,7 +248,7 @@ pub struct WayCount {
     pub bytes: u64,
 }
 
-impl WayCount {
+impl PathCount {
     /// What messages have gone by since `before`.
     pub fn since(before: &[Self], after: Vec<Self>) -> impl Iterator<Item = Self> {
         after.into_iter().map(|after| {
@@ -278,5 +278,5 @@ pub struct RankCard {
     /// Where the memory of the bare methods is; from rank 0, when asked for.
     pub limits: Option<String>,
     /// Where the two ends of the bell are; from rank 0, where one is needed.
-    pub bell: Option<[String; 2]>,
+    pub doorbell: Option<[String; 2]>,
 }

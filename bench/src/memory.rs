@@ -4,9 +4,9 @@ use std::ops::{Deref, DerefMut};
 
 use clap::ValueEnum;
 use lmt::SharedBuffer;
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
-use crate::environment::page_bytes;
 use crate::error::BenchError;
 use crate::sizes::human;
 
@@ -76,7 +76,7 @@ pub fn mix(data: &mut [u8], seed: u8) {
     let words = data.chunks_mut(size_of::<u64>());
     for (number, word) in (u64::from(seed) << 56..).zip(words) {
         let mixed = number.wrapping_mul(MIX).rotate_left(31).wrapping_mul(MIX);
-        let mixed = (mixed & BELOW_TWO | LEAST_EXPONENT).to_le_bytes();
+        let mixed = (mixed & BELOW_TWO | MIN_EXPONENT).to_le_bytes();
         word.copy_from_slice(&mixed[..word.len()]);
     }
 }
@@ -84,7 +84,7 @@ pub fn mix(data: &mut [u8], seed: u8) {
 /// With no other bits the two numbers in a word are positive and below 2...
 const BELOW_TWO: u64 = 0x3FFF_FFFF_3FFF_FFFF;
 /// ...and with these at least 2^-63.
-const LEAST_EXPONENT: u64 = 0x2000_0000_2000_0000;
+const MIN_EXPONENT: u64 = 0x2000_0000_2000_0000;
 /// An odd number: to multiply with it loses nothing.
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -155,6 +155,11 @@ impl DerefMut for Held {
             Self::Shared(memory) => memory,
         }
     }
+}
+
+/// The size of a page, in bytes.
+pub fn page_bytes() -> u64 {
+    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
 #[cfg(test)]

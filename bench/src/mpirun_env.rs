@@ -1,14 +1,15 @@
 //! `lmt mpirun-env`: the environment in which an MPI's programs run over lmt.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::commands::print;
+use crate::console::{complain, print};
 use crate::error::BenchError;
-use crate::interrupt::Interrupt;
-use crate::peers::installation::{self, Installation, Kind, Variables};
+use crate::mpirun::chosen::{asked, obstacle};
+use crate::mpirun::launchers::Surroundings;
+use crate::peers::installation::{Installation, Kind, Variables};
 use crate::peers::provider::Provider;
 use crate::peers::transport::{PROVIDER_PATH, Transport, linked, with};
 
@@ -48,8 +49,13 @@ fn network(text: &str) -> Result<String, String> {
 pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
     let kind = args.mpi;
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = on_path(&path, kind, &Interrupt::watch()?);
+    let found = installed(kind);
+    // A shell that evaluates the lines sees nothing but standard error.
+    if let Some(mpi) = &found
+        && let Some(obstacle) = obstacle(mpi)
+    {
+        complain(&obstacle.sentence(mpi));
+    }
     let variable = |name: &str| std::env::var_os(name);
     let mut variables = variables(kind, found.as_ref(), &provider, variable)
         .map_err(|why| BenchError::Failure(why.into()))?;
@@ -85,14 +91,14 @@ const fn hosts_remark(is_linked: bool) -> &'static str {
     "# On several machines: mpiexec -x FI_PROVIDER_PATH -x FI_LNX_PROV_LINKS --host a:2,b:2 -n 4 ./program\n"
 }
 
-/// The first MPI of this kind on the PATH.
-fn on_path(path: &OsStr, kind: Kind, interrupt: &Interrupt) -> Option<Installation> {
-    let (found, _) = installation::find(std::env::split_paths(path), interrupt);
-    found.into_iter().find(|mpi| mpi.kind == kind)
+/// The first MPI of this kind on the PATH, or in this environment.
+fn installed(kind: Kind) -> Option<Installation> {
+    let launchers = Surroundings::here().launchers(&[]);
+    launchers.iter().filter_map(|launcher| asked(&launcher.file).ok()).find(|mpi| mpi.kind == kind)
 }
 
 /// What an MPI wants, and what has it take the provider.
-fn variables(
+pub(crate) fn variables(
     kind: Kind,
     found: Option<&Installation>,
     provider: &Provider,
@@ -113,7 +119,7 @@ fn shell(kind: Kind, variables: &Variables) -> String {
     let mut text: String = variables.iter().map(line).collect();
     text += &format!(
         "# eval \"$(lmt mpirun-env {})\"; mpiexec -n 2 ./program\n\
-         # LMT_STATS=/path/of/a/file beside it, then lmt doctor --stats /path/of/a/file, shows which way the bytes took.\n",
+         # LMT_STATS=/path/of/a/file beside it, then lmt doctor --stats /path/of/a/file, shows which paths the bytes took.\n",
         kind.name()
     );
     text

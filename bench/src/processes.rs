@@ -10,9 +10,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lmt_core::refusal::thread_advice;
+use lmt_core::errno_advice::thread_advice;
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::Serialize;
@@ -30,10 +29,12 @@ const ENDING: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(500);
 /// What a rank's sentence has in it that misses another one, or memory that it took back
 /// when it gave up.
-const MISSED: [&str; 2] =
-    ["has died or closed its endpoint", "the region is not declared (any more); ask its owner for a new key"];
+const MISSED: [&str; 2] = [
+    "has died or closed its endpoint",
+    "the region is not registered (any more); ask its owner for a new key",
+];
 /// How often it is looked whether a process has ended.
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How long ranks have to clean up before they are killed.
 const CLEANING: Duration = Duration::from_millis(200);
 /// What is shown of a line that nobody understands.
@@ -46,7 +47,7 @@ pub trait Word: DeserializeOwned + Send + 'static {
 }
 
 /// What was heard of a rank.
-enum Heard<E> {
+enum RankEvent<E> {
     Said(E),
     /// A line that is none of its words.
     Strange(String),
@@ -60,7 +61,7 @@ pub struct Processes<E> {
     /// What is to be written to each; each has a thread that does, since a rank
     /// that is stopped does not read.
     inputs: Vec<Sender<String>>,
-    events: Receiver<(usize, Heard<E>)>,
+    events: Receiver<(usize, RankEvent<E>)>,
     /// When a rank was told or said something last.
     heard: Instant,
     silence: Duration,
@@ -88,7 +89,7 @@ impl<E> Processes<E> {
     fn wait_for(&mut self, limit: Duration) {
         let deadline = Instant::now() + limit;
         while self.children.iter_mut().any(is_running) && Instant::now() < deadline {
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -172,15 +173,15 @@ impl<E: Word> Processes<E> {
                 Ok((rank, heard)) => {
                     self.heard = Instant::now();
                     match heard {
-                        Heard::Said(word) => {
+                        RankEvent::Said(word) => {
                             if word.failure().is_none() {
                                 return Ok(Some((rank, word)));
                             }
                             self.find_dead()?;
                             return Ok(Some(self.cause_of((rank, word))));
                         }
-                        Heard::Strange(line) => return Err(self.strange(rank, &line)),
-                        Heard::Over => self.ended(rank)?,
+                        RankEvent::Strange(line) => return Err(self.strange(rank, &line)),
+                        RankEvent::Over => self.ended(rank)?,
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if limit < self.silence => {
@@ -212,7 +213,7 @@ impl<E: Word> Processes<E> {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => return Err(unexpected(rank, status)),
                 Err(error) => return Err(failure(&format!("rank {rank} ended unexpectedly"), &error)),
-                Ok(None) if Instant::now() < deadline => thread::sleep(GLANCE),
+                Ok(None) if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
                 Ok(None) => {
                     self.kill(rank);
                     return Err(BenchError::Failure(format!(
@@ -242,7 +243,7 @@ impl<E: Word> Processes<E> {
             if Instant::now() >= deadline {
                 return Ok(());
             }
-            thread::sleep(GLANCE);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -254,7 +255,7 @@ impl<E: Word> Processes<E> {
             return (rank, word);
         }
         let cause = self.events.try_iter().find_map(|(rank, heard)| match heard {
-            Heard::Said(word) if word.failure().is_some() && !misses_another(&word) => Some((rank, word)),
+            RankEvent::Said(word) if word.failure().is_some() && !misses_another(&word) => Some((rank, word)),
             _ => None,
         });
         cause.unwrap_or((rank, word))
@@ -274,11 +275,9 @@ impl<E: Word> Processes<E> {
         let seconds = self.silence.as_secs_f64();
         BenchError::Failure(match stopped {
             Some((rank, pid)) => {
-                format!(
-                    "nothing was heard from the ranks for {seconds} s: rank {rank} (process {pid}) is stopped"
-                )
+                format!("no answer from the ranks for {seconds} s: rank {rank} (process {pid}) is stopped")
             }
-            None => format!("nothing was heard from the ranks for {seconds} s"),
+            None => format!("no answer from the ranks for {seconds} s"),
         })
     }
 
@@ -354,52 +353,30 @@ fn say(input: &Sender<String>, value: &impl Serialize) -> io::Result<()> {
 fn listen<E: Word>(
     rank: usize,
     output: impl io::Read + Send + 'static,
-    sender: Sender<(usize, Heard<E>)>,
+    sender: Sender<(usize, RankEvent<E>)>,
 ) -> io::Result<()> {
     let listening = move || {
         for line in BufReader::new(output).split(b'\n') {
             let Ok(line) = line else { break };
             let (heard, over) = match serde_json::from_slice(&line) {
-                Ok(word) => (Heard::Said(word), false),
-                Err(_) => (Heard::Strange(String::from_utf8_lossy(&line).into_owned()), true),
+                Ok(word) => (RankEvent::Said(word), false),
+                Err(_) => (RankEvent::Strange(String::from_utf8_lossy(&line).into_owned()), true),
             };
             // Nobody listens any more once the run is given up.
             if sender.send((rank, heard)).is_err() || over {
                 return;
             }
         }
-        let _ = sender.send((rank, Heard::Over));
+        let _ = sender.send((rank, RankEvent::Over));
     };
     // Without a handle the thread goes on by itself.
     thread::Builder::new().spawn(listening).map(drop)
 }
 
-/// Lets this process run on one CPU only.
-pub fn pin(rank: u32, cpu: usize) -> Result<(), BenchError> {
-    let mut set = CpuSet::new();
-    set.set(cpu)
-        .and_then(|()| sched_setaffinity(Pid::from_raw(0), &set))
-        .map_err(|errno| failure(&format!("rank {rank} cannot be pinned on CPU {cpu}"), &errno.into()))
-}
-
-/// Writes one line of JSON.
-pub fn write_line(output: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    output.write_all(line(value)?.as_bytes())?;
-    output.flush()
-}
-
-fn line(value: &impl Serialize) -> io::Result<String> {
+pub(crate) fn line(value: &impl Serialize) -> io::Result<String> {
     let mut line = serde_json::to_string(value)?;
     line.push('\n');
     Ok(line)
-}
-
-/// Reads one line of JSON.
-pub fn read_line<T: DeserializeOwned>(input: &mut impl BufRead) -> Result<T, BenchError> {
-    let mut line = String::new();
-    input.read_line(&mut line).map_err(|error| failure("the job cannot be read", &error))?;
-    serde_json::from_str(&line)
-        .map_err(|_| BenchError::Failure("this subcommand is for lmt itself; use lmt bench".into()))
 }
 
 /// The same where a process or thread does not begin, with the limits that end that.

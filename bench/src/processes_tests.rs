@@ -122,7 +122,7 @@ fn what_one_gives_up_for_is_told_not_that_it_is_missed() {
     for sentence in [
         lmt::PeerError::Dead { id }.to_string(),
         lmt_collectives::GroupError::Died { rank: 1 }.to_string(),
-        lmt::RegionError::NotDeclared.to_string(),
+        lmt::RegionError::NotRegistered.to_string(),
     ] {
         assert!(is_missing_another(&sentence), "{sentence}");
     }
@@ -142,7 +142,7 @@ fn ranks_that_are_silent_are_given_up() {
     // Whoever does not read does not stop the one who tells.
     group.tell(&"x".repeat(1 << 20)).unwrap();
     let said = until_error(&mut group);
-    assert!(said.contains("nothing was heard") && said.contains("is stopped"), "{said}");
+    assert!(said.contains("no answer from the ranks") && said.contains("is stopped"), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! all of them alike.
 
 use crate::error::BenchError;
-use crate::job::{Event, Job, LIMITS, Ratio, Row, WayCount};
+use crate::job::{Event, Job, LIMITS, PathCount, Ratio, Row};
 use crate::limits::{self, Method, Pair};
 use crate::memory::{Held, Memory};
 use crate::patterns::Pattern;
@@ -37,7 +37,7 @@ struct Score {
     /// What has come in the repetitions, where both ends copied.
     received: Option<ReceivedBytes>,
     /// What the messages of the repetitions went by.
-    paths: Vec<WayCount>,
+    paths: Vec<PathCount>,
 }
 
 impl Score {
@@ -116,7 +116,7 @@ impl<'a, L: Link> Runner<'a, L> {
                     let (received, ways) = &before[index];
                     score.received = self.links[index].received().both_since(*received);
                     // The ranks also meet by messages without bytes.
-                    let new = WayCount::since(ways, self.links[index].ways());
+                    let new = PathCount::since(ways, self.links[index].ways());
                     score.paths = new.filter(|way| way.bytes > 0).collect();
                 }
             }
@@ -153,7 +153,7 @@ impl<'a, L: Link> Runner<'a, L> {
     }
 
     /// Messages that link `index` has moved each way so far.
-    pub(crate) fn ways(&self, index: usize) -> Vec<WayCount> {
+    pub(crate) fn ways(&self, index: usize) -> Vec<PathCount> {
         self.links.get(index).map(Link::ways).unwrap_or_default()
     }
 

@@ -6,6 +6,8 @@
 //! of the world takes them for powers of 1000. A range `A..B` is every power
 //! of two from A to B, both included; the range starts at 0 if A is 0.
 
+pub use lmt_selector::size::written as human;
+
 /// The longest message a benchmark sends, in bytes.
 pub const MAX_MESSAGE_BYTES: u64 = 4 << 30;
 
@@ -134,16 +136,6 @@ fn range(text: &str, start: &str, end: &str) -> Result<Vec<u64>, SizeError> {
         return Err(SizeError::EmptyRange { text: text.to_owned() });
     }
     Ok(sizes)
-}
-
-/// A size for people: `64 KiB`, `1 MiB`, `100 B`.
-pub fn human(bytes: u64) -> String {
-    for (shift, unit) in [(30, "GiB"), (20, "MiB"), (10, "KiB")] {
-        if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
-            return format!("{} {unit}", bytes >> shift);
-        }
-    }
-    format!("{bytes} B")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::job::WayCount;
+use crate::job::PathCount;
 
 /// The words before each line (`docs/explain.md`).
 pub const PREFIX: &str = "lmt stats ";
@@ -10,10 +10,10 @@ pub const PREFIX: &str = "lmt stats ";
 /// What all endpoints of a file have moved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Endpoints and doors that have told.
+    /// Endpoints and device layers that have told.
     pub endpoints: usize,
     /// What was received by each path, in the order of their first mention.
-    pub received: Vec<WayCount>,
+    pub received: Vec<PathCount>,
     /// Messages that a path could not end, and left to the next one.
     pub demotions: u64,
 }
@@ -48,7 +48,7 @@ impl Statistics {
                     // The names of the columns are no numbers.
                     let numbers = [messages, bytes, demotions].map(str::parse::<u64>);
                     if let [Ok(messages), Ok(bytes), Ok(demotions)] = numbers {
-                        WayCount { way: path.to_owned(), messages, bytes }.add_to(&mut all.received);
+                        PathCount { way: path.to_owned(), messages, bytes }.add_to(&mut all.received);
                         all.demotions += demotions;
                     }
                 }
@@ -68,9 +68,9 @@ impl Statistics {
     /// `cma 96.0 %, eager 4.0 %`.
     pub fn shares(&self) -> String {
         let all = self.bytes().max(1) as f64;
-        let mut ways: Vec<&WayCount> = self.received.iter().collect();
+        let mut ways: Vec<&PathCount> = self.received.iter().collect();
         ways.sort_by_key(|way| std::cmp::Reverse(way.bytes));
-        let share = |way: &&WayCount| format!("{} {:.1} %", way.way, 100.0 * way.bytes as f64 / all);
+        let share = |way: &&PathCount| format!("{} {:.1} %", way.way, 100.0 * way.bytes as f64 / all);
         ways.iter().map(share).collect::<Vec<_>>().join(", ")
     }
 }

@@ -75,7 +75,7 @@ impl Spread {
 }
 
 /// Fewer values have no quartiles that say something.
-const LEAST_FOR_QUARTILES: usize = 3;
+const MIN_FOR_QUARTILES: usize = 3;
 
 impl Spread {
     /// The quartiles; `None` of too few values.
@@ -86,7 +86,7 @@ impl Spread {
     /// assert_eq!(Spread::quartiles(&[1.0, 2.0]), None);
     /// ```
     pub fn quartiles(values: &[f64]) -> Option<(f64, f64)> {
-        let spread = Self::of(values).filter(|_| values.len() >= LEAST_FOR_QUARTILES)?;
+        let spread = Self::of(values).filter(|_| values.len() >= MIN_FOR_QUARTILES)?;
         Some((spread.lower, spread.upper))
     }
 }

@@ -5,9 +5,9 @@
 /// take turns meet the same machine.
 const TARGET_S: f64 = 0.004;
 /// The most iterations of a repetition.
-const MOST_ITERATIONS: u64 = 1 << 20;
+const MAX_ITERATIONS: u64 = 1 << 20;
 /// The fewest.
-const FEWEST_ITERATIONS: u64 = 2;
+const MIN_ITERATIONS: u64 = 2;
 /// How often a number of iterations must prove long enough: an interruption
 /// makes any number look so once, and would have chosen far too few.
 const TRIALS: u32 = 3;
@@ -42,7 +42,7 @@ impl WarmUp {
     pub fn took(&mut self, seconds: f64) -> Next {
         self.fastest_s = self.fastest_s.min(seconds.max(1e-9));
         self.trials += 1;
-        if self.fastest_s < TARGET_S / 4.0 && self.iterations < MOST_ITERATIONS {
+        if self.fastest_s < TARGET_S / 4.0 && self.iterations < MAX_ITERATIONS {
             *self = Self { iterations: self.iterations * 2, ..Self::default() };
             return Next::Try(self.iterations);
         }
@@ -52,7 +52,7 @@ impl WarmUp {
         // The product is small and positive: what is cut off is less than
         // one iteration.
         let fitting = (TARGET_S / self.fastest_s * self.iterations as f64) as u64;
-        Next::Chosen(fitting.clamp(FEWEST_ITERATIONS, MOST_ITERATIONS))
+        Next::Chosen(fitting.clamp(MIN_ITERATIONS, MAX_ITERATIONS))
     }
 }
 

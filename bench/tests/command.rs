@@ -107,7 +107,7 @@ fn what_cannot_be_measured_has_no_head() {
         let output = lmt(arguments);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
-        assert!(error.contains("there is no way `shm:get`"), "{arguments:?}: {error}");
+        assert!(error.contains("there is no path `shm:get`"), "{arguments:?}: {error}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
     }
 }
@@ -565,7 +565,7 @@ fn regions_are_measured_by_number_and_size() {
         .collect();
     assert!(allocated.starts_with(&[1, 16]) && allocated.is_sorted(), "{allocated:?}");
     for row in &rows {
-        for name in ["declare_usec", "first_lookup_usec", "lookup_usec", "destroy_usec"] {
+        for name in ["register_usec", "first_lookup_usec", "lookup_usec", "destroy_usec"] {
             assert!(figure(row, name, "min") > 0.0, "{name}: {row}");
         }
     }

@@ -104,7 +104,7 @@ fn what_cannot_be_measured_is_a_usage_error() {
         (&["contention", "--picture", "/nowhere/at/all.svg"], "--picture"),
         (&["model", "--machine", "this"], "run lmt tune"),
         (&["model", "scater"], "there are barrier, bcast"),
-        (&["model", "--machine", "knl", "--algorithms", "pairwise"], "no way to bcast"),
+        (&["model", "--machine", "knl", "--algorithms", "pairwise"], "no algorithm to bcast"),
     ] {
         let output = lmt(arguments);
         let said = text(&output.stderr);

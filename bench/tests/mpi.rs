@@ -68,7 +68,9 @@ fn lines_for_a_shell_name_the_provider() {
         ("openmpi", "export OMPI_MCA_mtl_ofi_provider_include=lmt"),
         ("intelmpi", "export I_MPI_OFI_PROVIDER=lmt"),
     ] {
-        let (status, text, complaints) = folder.run(&["mpirun-env", mpi, "--provider", &library], &[]);
+        // An MPI of this machine that cannot take it would be told of.
+        let nowhere = [("PATH", "/nowhere")];
+        let (status, text, complaints) = folder.run(&["mpirun-env", mpi, "--provider", &library], &nowhere);
         assert_eq!((status, complaints.as_str()), (Some(0), ""), "{mpi}");
         assert!(text.lines().any(|one| one == line), "{text}");
         let path = folder.0.canonicalize().unwrap();

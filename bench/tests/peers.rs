@@ -102,7 +102,7 @@ impl Drop for Folder {
     }
 }
 
-/// The command under way, which ends with the test.
+/// The running command, which ends with the test.
 struct Running(Child);
 
 impl Running {

@@ -9,35 +9,35 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lmt_bench::tune::plan::may_be_chosen;
-use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES, Load, taken};
+use lmt_selector::calibration::{EAGER, EAGER_MAX_BYTES, Load, taken};
 use lmt_selector::config::parse_file;
 use lmt_selector::rules::Authority;
 use serde_json::Value;
 
 const SMALL_BYTES: u64 = 8;
 /// One way takes at most so many cache-line hops.
-const MOST_HOPS: f64 = 2.2;
+const MAX_HOPS: f64 = 2.2;
 /// From 256 KiB up.
 const LARGE: [u64; 7] = [256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20];
 /// Mechanism, its own bare ping-pong, and the least percent of its speed.
 const LARGE_BOUNDS: [(&str, &str, f64); 2] = [("cma", "vm-readv", 90.0), ("shm", "pipe-2x64k", 85.0)];
 /// One copy through a pipe against two.
 const PIPE_BYTES: u64 = 1 << 20;
-const PIPE_LEAST_PERCENT: f64 = 130.0;
+const PIPE_MIN_PERCENT: f64 = 130.0;
 /// Regions without the kernel module against the same system call without them.
-const REGIONS_LEAST_PERCENT: f64 = 90.0;
+const REGIONS_MIN_PERCENT: f64 = 90.0;
 /// How much of a transfer in the background must hide behind a computation.
 const OVERLAP_BYTES: u64 = 4 << 20;
-const OVERLAP_LEAST: f64 = 0.7;
+const OVERLAP_MIN: f64 = 0.7;
 /// Two calibrations in a row choose the same way for so many sizes, and for so
 /// many of those at which there is a choice.
-const AGREEMENT_LEAST_PERCENT: f64 = 90.0;
+const AGREEMENT_MIN_PERCENT: f64 = 90.0;
 /// Another two are compared only if others took more than so much of the
 /// machine's time while these were made.
 const DISTURBED_PERCENT: f64 = 3.0;
 const CALIBRATION_ATTEMPTS: usize = 3;
 /// What `lmt tune --quick` may take.
-const QUICK_MOST: Duration = Duration::from_secs(180);
+const QUICK_MAX: Duration = Duration::from_secs(180);
 /// The machine is shared, and others' work only adds time: one good
 /// measurement of a size shows what lmt can do there.
 const ATTEMPTS: usize = 5;
@@ -51,14 +51,14 @@ const PLAUSIBLE_OVERLAP: f64 = 1.05;
 /// Where both ends are busy with messages of their own, the help of the other
 /// is worth nothing; and it must cost nothing. In percent of the speed of the
 /// receiver alone, which it is measured in turns with.
-const BUSY_LEAST_PERCENT: f64 = 97.0;
+const BUSY_MIN_PERCENT: f64 = 97.0;
 const BUSY_SIZES: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 const BUSY_PATTERNS: [&[&str]; 4] =
     [&["pingping"], &["exchange"], &["alltoall", "-n", "2"], &["alltoall", "-n", "4"]];
 
 /// With a calibration of this machine, what the selector takes is as good as
 /// the best of the ways it was chosen from, whatever the length.
-const AUTO_LEAST_PERCENT: f64 = 95.0;
+const AUTO_MIN_PERCENT: f64 = 95.0;
 const AUTO_LARGEST_BYTES: u64 = 16 << 20;
 
 /// One bound at one size.
@@ -68,7 +68,7 @@ struct Bound {
     /// A bare method or another mechanism.
     against: &'static str,
     bytes: u64,
-    least_percent: f64,
+    min_percent: f64,
     plausible_percent: f64,
 }
 
@@ -80,29 +80,29 @@ fn bounds(works: impl Fn(&str) -> bool) -> Vec<Bound> {
         }
         works
     };
-    let bound = |mechanism, against, bytes, least_percent| Bound {
+    let bound = |mechanism, against, bytes, min_percent| Bound {
         mechanism,
         against,
         bytes,
-        least_percent,
+        min_percent,
         plausible_percent: PLAUSIBLE_PERCENT,
     };
     let mut bounds = Vec::new();
-    for (mechanism, method, least_percent) in LARGE_BOUNDS {
+    for (mechanism, method, min_percent) in LARGE_BOUNDS {
         if works(mechanism) {
-            bounds.push(bound(mechanism, "hop", SMALL_BYTES, 100.0 / MOST_HOPS));
-            bounds.extend(LARGE.map(|bytes| bound(mechanism, method, bytes, least_percent)));
+            bounds.push(bound(mechanism, "hop", SMALL_BYTES, 100.0 / MAX_HOPS));
+            bounds.extend(LARGE.map(|bytes| bound(mechanism, method, bytes, min_percent)));
         }
     }
     if works("vmsplice") && works("writev") {
         // Two copies may take as much longer as they like.
         bounds.push(Bound {
             plausible_percent: f64::INFINITY,
-            ..bound("vmsplice", "writev", PIPE_BYTES, PIPE_LEAST_PERCENT)
+            ..bound("vmsplice", "writev", PIPE_BYTES, PIPE_MIN_PERCENT)
         });
     }
     if works("knem-user") && works("cma") {
-        bounds.extend(LARGE.map(|bytes| bound("knem-user", "cma", bytes, REGIONS_LEAST_PERCENT)));
+        bounds.extend(LARGE.map(|bytes| bound("knem-user", "cma", bytes, REGIONS_MIN_PERCENT)));
     }
     bounds
 }
@@ -183,16 +183,16 @@ fn speed_is_near_what_the_machine_allows() {
         sizes.dedup();
         let rows = measure_all(&sizes);
         open.retain(|bound| {
-            let Bound { mechanism, against, bytes, least_percent, plausible_percent } = *bound;
+            let Bound { mechanism, against, bytes, min_percent, plausible_percent } = *bound;
             let percent = percent(&rows, bound);
             let verdict = match percent {
-                percent if percent < least_percent => "TOO SLOW",
+                percent if percent < min_percent => "TOO SLOW",
                 percent if percent > plausible_percent && attempt < ATTEMPTS => "disturbed",
                 _ => "ok",
             };
             println!(
                 "attempt {attempt}: {mechanism:9} {bytes:9} B: {percent:6.1} % of {against}, \
-                 at least {least_percent:.1} %: {verdict}"
+                 at least {min_percent:.1} %: {verdict}"
             );
             verdict != "ok"
         });
@@ -213,7 +213,7 @@ fn both_ends_are_not_slower_where_both_are_busy() {
         mechanism: "cma:both",
         against: "cma:get",
         bytes,
-        least_percent: BUSY_LEAST_PERCENT,
+        min_percent: BUSY_MIN_PERCENT,
         plausible_percent: f64::INFINITY,
     };
     let mut missed = Vec::new();
@@ -227,7 +227,7 @@ fn both_ends_are_not_slower_where_both_are_busy() {
             open.retain(|bound| {
                 let percent = percent(&rows, bound);
                 println!("attempt {attempt}: {pattern:?} {:9} B: {percent:6.1} % of cma:get", bound.bytes);
-                percent < bound.least_percent
+                percent < bound.min_percent
             });
             if open.is_empty() {
                 break;
@@ -267,8 +267,8 @@ fn a_copy_in_the_background_hides_behind_a_computation() {
     let arguments = ["overlap", "--mechanism", "ioat-software", "--sizes", &bytes, "--repetitions", "15"];
     for attempt in 1..=ATTEMPTS {
         let hidden = hidden(&measure(&arguments));
-        println!("attempt {attempt}: {hidden:.2} of {bytes} B hidden, at least {OVERLAP_LEAST}");
-        if (OVERLAP_LEAST..=PLAUSIBLE_OVERLAP).contains(&hidden) {
+        println!("attempt {attempt}: {hidden:.2} of {bytes} B hidden, at least {OVERLAP_MIN}");
+        if (OVERLAP_MIN..=PLAUSIBLE_OVERLAP).contains(&hidden) {
             return;
         }
     }
@@ -307,7 +307,7 @@ impl Drop for Calibrated {
 fn auto_percent(rows: &[Value], bytes: u64) -> (f64, String) {
     let at_size = rows.iter().filter(|row| row["bytes"] == bytes);
     let timed = at_size.filter_map(|row| Some((row["mechanism"].as_str()?, row["usec_median"].as_f64()?)));
-    let useful = timed.filter(|(name, _)| *name != EAGER || bytes <= EAGER_MOST_BYTES);
+    let useful = timed.filter(|(name, _)| *name != EAGER || bytes <= EAGER_MAX_BYTES);
     let (auto, others): (Vec<_>, Vec<_>) = useful.partition(|(name, _)| *name == "auto");
     let best = others.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
     match (auto.first(), best) {
@@ -327,12 +327,12 @@ fn auto_is_behind(config: &Path, sizes: impl Iterator<Item = u64>) -> Vec<u64> {
         let rows = measure_with(&[&arguments, &MEASURED[..]].concat(), Some(config));
         open.retain(|&bytes| {
             let (percent, best) = auto_percent(&rows, bytes);
-            let verdict = if percent < AUTO_LEAST_PERCENT { "TOO SLOW" } else { "ok" };
+            let verdict = if percent < AUTO_MIN_PERCENT { "TOO SLOW" } else { "ok" };
             println!(
                 "attempt {attempt}: auto {bytes:9} B: {percent:6.1} % of {best}, \
-                 at least {AUTO_LEAST_PERCENT:.1} %: {verdict}"
+                 at least {AUTO_MIN_PERCENT:.1} %: {verdict}"
             );
-            percent < AUTO_LEAST_PERCENT
+            percent < AUTO_MIN_PERCENT
         });
         if open.is_empty() {
             break;
@@ -367,7 +367,7 @@ fn wrong_bounds_of_cells_are_found() {
     let path = std::env::temp_dir().join(format!("lmt-speed-wrong-{}.toml", std::process::id()));
     let wrong = Calibrated(path);
     std::fs::write(&wrong.0, "[[rule]]\nup_to = \"1 MiB\"\ntake = \"eager\"\n").expect("a file");
-    let long = powers().filter(|bytes| (256 << 10..=EAGER_MOST_BYTES).contains(bytes));
+    let long = powers().filter(|bytes| (256 << 10..=EAGER_MAX_BYTES).contains(bytes));
     assert!(!auto_is_behind(&wrong.0, long).is_empty(), "messages of 1 MiB in cells went unnoticed");
     std::fs::write(&wrong.0, "[endpoint]\neager_max_bytes = 0\n").expect("a file");
     let short = powers().take_while(|bytes| *bytes <= 256);
@@ -420,7 +420,7 @@ fn calibrated() -> Calibration {
     let (before, begin) = (busy_ticks(), Instant::now());
     let calibration = Calibrated::new();
     let (after, took) = (busy_ticks(), begin.elapsed());
-    assert!(took <= QUICK_MOST, "lmt tune --quick took {took:?}");
+    assert!(took <= QUICK_MAX, "lmt tune --quick took {took:?}");
     let ticks_per_s = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
     let cpus = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
     let cpus = cpus.lines().skip(1).take_while(|line| line.starts_with("cpu")).count().max(1);
@@ -466,7 +466,7 @@ fn agree(before: &[Class], now: &[Class]) -> bool {
     for (one, other) in before.iter().zip(now).filter(|(one, other)| one.way != other.way) {
         println!("  {:?}, {} B: {:?}, then {:?}", one.load, one.bytes, one.way, other.way);
     }
-    all >= AGREEMENT_LEAST_PERCENT && contested >= AGREEMENT_LEAST_PERCENT
+    all >= AGREEMENT_MIN_PERCENT && contested >= AGREEMENT_MIN_PERCENT
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn two_calibrations_agree() {
         }
         assert!(
             disturbed > DISTURBED_PERCENT,
-            "two calibrations in a row do not agree on {AGREEMENT_LEAST_PERCENT} % of sizes, and nobody disturbed them"
+            "two calibrations in a row do not agree on {AGREEMENT_MIN_PERCENT} % of sizes, and nobody disturbed them"
         );
     }
     panic!(
@@ -516,7 +516,7 @@ fn the_best_way_by_itself_is_what_auto_is_judged_by() {
     let row = |mechanism: &str, bytes: u64, usec: f64| serde_json::json!({ "mechanism": mechanism, "bytes": bytes, "usec_median": usec });
     let rows = [(EAGER, 4.0), ("auto", 5.0), ("announced:a", 6.0)];
     let at = |bytes| rows.map(|(mechanism, usec)| row(mechanism, bytes, usec));
-    assert_eq!(auto_percent(&at(EAGER_MOST_BYTES), EAGER_MOST_BYTES), (80.0, EAGER.to_owned()));
-    let beyond = 2 * EAGER_MOST_BYTES;
+    assert_eq!(auto_percent(&at(EAGER_MAX_BYTES), EAGER_MAX_BYTES), (80.0, EAGER.to_owned()));
+    let beyond = 2 * EAGER_MAX_BYTES;
     assert_eq!(auto_percent(&at(beyond), beyond), (120.0, "announced:a".to_owned()));
 }

@@ -184,7 +184,7 @@ fn what_changed_is_told() {
     let output = tune(&["--quick", "--time", "90", "--sizes", "1"], &file);
     is_complete(&output, &file);
     let summary = text(&output.stdout);
-    assert!(summary.contains("the same way as in the calibration before for"), "{summary}");
+    assert!(summary.contains("the same path as in the calibration before for"), "{summary}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ struct posted {
 
 struct device {
     int socket;
-    lmt_door *door;
+    lmt_device *device;
     lmt_peer peer;
     struct posted posted[MESSAGES];
 };
@@ -96,14 +96,14 @@ static void large_arrived(struct device *dev, const lmt_arrival *arrival)
     memcpy(&tag, arrival->envelope, sizeof tag);
     struct posted *receive = match(dev, tag);
     struct iovec segment = {receive->into, receive->capacity};
-    check(lmt_door_matched(dev->door, arrival->announcement, &segment, 1, &receive->request), "matched");
+    check(lmt_device_matched(dev->device, arrival->announcement, &segment, 1, &receive->request), "matched");
 }
 
 static void progress(struct device *dev)
 {
     struct packet packet;
     ssize_t bytes;
-    check(lmt_door_progress(dev->door, NULL), "progress");
+    check(lmt_device_progress(dev->device, NULL), "progress");
     while ((bytes = recv(dev->socket, &packet, sizeof packet, MSG_DONTWAIT)) >= (ssize_t)HEAD_BYTES) {
         size_t length = (size_t)bytes - HEAD_BYTES;
         if (packet.kind == SHORT) {
@@ -112,17 +112,17 @@ static void progress(struct device *dev)
             receive->is_done = 1;
         } else if (packet.kind == LARGE) {
             lmt_arrival arrival;
-            check(lmt_door_on_packet(dev->door, dev->peer, packet.data, length, &arrival), "on_packet");
+            check(lmt_device_on_packet(dev->device, dev->peer, packet.data, length, &arrival), "on_packet");
             large_arrived(dev, &arrival);
         }
     }
-    check(lmt_door_peer(dev->door, dev->peer, NULL, NULL), "the peer");
+    check(lmt_device_peer(dev->device, dev->peer, NULL, NULL), "the peer");
 }
 
 static int is_done(struct device *dev, lmt_request request)
 {
     bool done;
-    check(lmt_door_test(dev->door, request, &done, NULL), "a transfer");
+    check(lmt_device_test(dev->device, request, &done, NULL), "a transfer");
     return done;
 }
 
@@ -142,7 +142,7 @@ static void send_short(struct device *dev, uint64_t tag, const void *data, size_
     memcpy(packet.data, data, bytes);
     /* In order with the announcements before it. */
     for (;;) {
-        check(lmt_door_peer(dev->door, dev->peer, NULL, &unsent), "the peer");
+        check(lmt_device_peer(dev->device, dev->peer, NULL, &unsent), "the peer");
         if (unsent == 0 && put(dev->socket, &packet, bytes))
             return;
         progress(dev);
@@ -155,8 +155,8 @@ static void device_init(struct device *dev, int socket)
     size_t length;
     memset(dev, 0, sizeof *dev);
     dev->socket = socket;
-    check(lmt_door_create(NULL, send_packet, dev, &dev->door), "creating the door");
-    check(lmt_door_address(dev->door, hello.data, sizeof hello.data, &length), "the address");
+    check(lmt_device_create(NULL, send_packet, dev, &dev->device), "creating the device");
+    check(lmt_device_address(dev->device, hello.data, sizeof hello.data, &length), "the address");
     if (send(socket, &hello, HEAD_BYTES + length, 0) < 0) {
         perror("sending the address");
         exit(1);
@@ -166,7 +166,7 @@ static void device_init(struct device *dev, int socket)
         fprintf(stderr, "the other rank's address has not come\n");
         exit(1);
     }
-    check(lmt_door_insert_peer(dev->door, hello.data, (size_t)bytes - HEAD_BYTES, &dev->peer), "naming the peer");
+    check(lmt_device_insert_peer(dev->device, hello.data, (size_t)bytes - HEAD_BYTES, &dev->peer), "naming the peer");
 }
 
 /* Who is done first stays until the other is. */
@@ -176,7 +176,7 @@ static void device_finish(struct device *dev)
     size_t unsent;
     for (;;) {
         progress(dev);
-        check(lmt_door_peer(dev->door, dev->peer, NULL, &unsent), "the peer");
+        check(lmt_device_peer(dev->device, dev->peer, NULL, &unsent), "the peer");
         if (unsent == 0)
             break;
     }
@@ -184,7 +184,7 @@ static void device_finish(struct device *dev)
     /* What still comes is about messages that are done. */
     while (recv(dev->socket, &packet, sizeof packet, 0) > 0)
         ;
-    check(lmt_door_close(dev->door), "closing");
+    check(lmt_device_close(dev->device), "closing");
 }
 
 static const size_t sizes[MESSAGES] = {100, 200000, 1000, 8 << 20};
@@ -212,7 +212,7 @@ static int program(int rank, int socket)
         if (sizes[tag] <= SHORT_MAX_BYTES)
             send_short(&dev, envelope, out[tag], sizes[tag]);
         else
-            check(lmt_door_send(dev.door, dev.peer, &envelope, sizeof envelope, &segment, 1, 0, &sends[tag]),
+            check(lmt_device_send(dev.device, dev.peer, &envelope, sizeof envelope, &segment, 1, 0, &sends[tag]),
                   "beginning a send");
     }
     for (int tag = 0; tag < MESSAGES; tag++) {

@@ -9,7 +9,7 @@
  *
  * Each function says which codes it gives. Besides, each that takes a handle may give
  * LMT_ERR_FORKED (in a child of the process that made the object) and LMT_ERR_PANIC (a
- * fault inside the library: memory that was lent to operations stays lent until the
+ * fault inside the library: memory that was passed to operations stays in use until the
  * object is closed, and what a peer may be using beyond that, see lmt_endpoint_close);
  * and each that takes a pointer or a length gives LMT_ERR_INVALID where the pointer is
  * not aligned for its type or the length is more than an address space. Places for
@@ -53,7 +53,7 @@
 // The patch version.
 #define LMT_VERSION_PATCH 0
 
-// The longest address of an endpoint or a door, in bytes.
+// The longest address of an endpoint or a device layer, in bytes.
 #define LMT_ADDRESS_MAX_BYTES 90
 
 // The length of an identity, in bytes.
@@ -62,10 +62,10 @@
 // The length of a region's key, in bytes.
 #define LMT_REGION_KEY_BYTES 32
 
-// The longest envelope of a door's message, in bytes.
+// The longest envelope of a device layer's message, in bytes.
 #define LMT_ENVELOPE_MAX_BYTES 64
 
-// The longest packet that a door hands to `lmt_send_packet`, in bytes.
+// The longest packet that a device layer hands to `lmt_send_packet`, in bytes.
 #define LMT_PACKET_MAX_BYTES 512
 
 // The room for the name of a path, with the zero behind it, in bytes.
@@ -130,7 +130,7 @@ enum lmt_code
     LMT_ERR_HANDLE = -3,
     // Another thread is in a call with this object, or this is a callback of one.
     LMT_ERR_BUSY = -4,
-    // The room for the answer is too short; how long the answer is was told.
+    // The room for the answer is too short; its length was given.
     LMT_ERR_TOO_SHORT = -5,
     // The time is over; the operation goes on.
     LMT_ERR_TIMEOUT = -6,
@@ -162,17 +162,17 @@ enum lmt_code
     LMT_ERR_PEER_UNREACHABLE = -19,
     // The connection was refused.
     LMT_ERR_PEER_REFUSED = -20,
-    // The peer was removed while the operation was under way.
+    // The peer was removed while the operation was in flight.
     LMT_ERR_PEER_REMOVED = -21,
-    // Operations with the peer are under way, so it cannot be removed.
+    // Operations with the peer are in flight, so it cannot be removed.
     LMT_ERR_PEER_BUSY = -22,
     // No mechanism could move the message.
     LMT_ERR_NO_MECHANISM = -23,
-    // This message was taken from another endpoint or door.
+    // This message was taken from another endpoint or device layer.
     LMT_ERR_FOREIGN_MESSAGE = -24,
-    // The region is not declared, or not any more.
-    LMT_ERR_REGION_NOT_DECLARED = -25,
-    // The region was declared for a single use, and has been used.
+    // The region is not registered, or not any more.
+    LMT_ERR_REGION_NOT_REGISTERED = -25,
+    // The region was registered for a single use, and has been used.
     LMT_ERR_REGION_USED_UP = -26,
     // The region's protection forbids it.
     LMT_ERR_REGION_FORBIDDEN = -27,
@@ -180,7 +180,7 @@ enum lmt_code
     LMT_ERR_REGION_BOUNDS = -28,
     // No mechanism reaches the owner's memory.
     LMT_ERR_REGION_UNREACHABLE = -29,
-    // As many regions are declared as there can be.
+    // As many regions are registered as there can be.
     LMT_ERR_REGION_TOO_MANY = -30,
     // The packet was not understood, and was ignored.
     LMT_ERR_BAD_PACKET = -31,
@@ -190,7 +190,7 @@ enum lmt_code
     LMT_ERR_NO_GROUP = -33,
     // As many peers are known as `max_peers` allows.
     LMT_ERR_LIMIT = -34,
-    // Another endpoint or door has this identity.
+    // Another endpoint or device layer has this identity.
     LMT_ERR_NAME_IN_USE = -35,
 };
 #ifndef __cplusplus
@@ -201,13 +201,13 @@ typedef int32_t lmt_code;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a packet meant that was handed to `lmt_door_on_packet`.
+// What a packet meant that was handed to `lmt_device_on_packet`.
 enum lmt_arrival_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Something between the two doors; nothing is to be done.
+    // Something between the two device layers; nothing is to be done.
     LMT_HANDLED = 0,
     // A message to be matched: `announcement`, with its envelope and length.
     LMT_ANNOUNCED = 1,
@@ -222,12 +222,12 @@ typedef int32_t lmt_arrival_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// A message that a peer's door has announced, to be matched.
+// A message that a peer's device layer has announced, to be matched.
 typedef struct lmt_announcement lmt_announcement;
 
 // The layer of large messages alone, for those who have packets and matching of
 // their own. Used by one thread at a time.
-typedef struct lmt_door lmt_door;
+typedef struct lmt_device lmt_device;
 
 // One end of communication. Used by one thread at a time.
 typedef struct lmt_endpoint lmt_endpoint;
@@ -235,13 +235,13 @@ typedef struct lmt_endpoint lmt_endpoint;
 // A message that `lmt_improbe` took out of matching.
 typedef struct lmt_message lmt_message;
 
-// Settings for endpoints and doors to come.
+// Settings for endpoints and device layers to come.
 typedef struct lmt_options lmt_options;
 
 // A peer's question whether an announced message is still unmatched.
 typedef struct lmt_withdrawal lmt_withdrawal;
 
-// A peer of one endpoint or door; its members are nobody else's business, and
+// A peer of one endpoint or device layer; its members are nobody else's business, and
 // `lmt_peer_equal` compares two.
 typedef struct lmt_peer {
     // Whose it is.
@@ -250,7 +250,7 @@ typedef struct lmt_peer {
     uint64_t number;
 } lmt_peer;
 
-// An operation of one endpoint or door; its members are nobody else's business.
+// An operation of one endpoint or device layer; its members are nobody else's business.
 // `LMT_REQUEST_NULL` names none.
 typedef struct lmt_request {
     // Whose it is.
@@ -263,7 +263,7 @@ typedef struct lmt_request {
 typedef struct lmt_status {
     // The other side of the message.
     struct lmt_peer peer;
-    // The message's tag; 0 of a door's, and of a get or a put.
+    // The message's tag; 0 of a device layer's, and of a get or a put.
     uint64_t tag;
     // The bytes that were sent, received or copied.
     uint64_t bytes;
@@ -296,16 +296,16 @@ typedef struct lmt_region_key {
     uint8_t bytes[LMT_REGION_KEY_BYTES];
 } lmt_region_key;
 
-// Carries a packet to a peer: `context` is what `lmt_door_create` was given,
+// Carries a packet to a peer: `context` is what `lmt_device_create` was given,
 // `packet` is good for the length of the call. Packets to one peer must arrive in
 // the order of the calls, and none may be lost. Returns `LMT_OK` when the packet was
 // taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
-// next `lmt_door_progress`), and anything else when it failed, which
-// `lmt_door_progress` tells, and tries again too. It must return: an exception of
-// C++ that leaves it ends the process. Calls with the same door are refused in it.
+// next `lmt_device_progress`), and anything else when it failed, which
+// `lmt_device_progress` tells, and tries again too. It must return: an exception of
+// C++ that leaves it ends the process. Calls with the same device layer are refused in it.
 typedef int (*lmt_send_packet)(void *context, struct lmt_peer to, const void *packet, size_t bytes);
 
-// What `lmt_door_on_packet` tells.
+// What `lmt_device_on_packet` tells.
 typedef struct lmt_arrival {
     // What the packet meant.
     lmt_arrival_kind kind;
@@ -315,10 +315,10 @@ typedef struct lmt_arrival {
     struct lmt_peer peer;
     // The announced message's length in bytes.
     uint64_t bytes;
-    // The announced message, else NULL: for `lmt_door_matched` or
+    // The announced message, else NULL: for `lmt_device_matched` or
     // `lmt_announcement_drop`.
     struct lmt_announcement *announcement;
-    // The question, else NULL: for `lmt_door_withdrawn`.
+    // The question, else NULL: for `lmt_device_withdrawn`.
     struct lmt_withdrawal *withdrawal;
     // What the sender wrote on the announced message.
     uint8_t envelope[LMT_ENVELOPE_MAX_BYTES];
@@ -353,7 +353,7 @@ bool lmt_peer_equal(struct lmt_peer one, struct lmt_peer other);
 bool lmt_request_is_null(struct lmt_request request);
 
 // Makes settings, all as the environment, files and defaults say, to be changed by
-// the functions below and given to `lmt_endpoint_create` or `lmt_door_create` as
+// the functions below and given to `lmt_endpoint_create` or `lmt_device_create` as
 // often as wanted. To be given back by `lmt_options_destroy`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_NO_MEMORY`.
@@ -384,7 +384,7 @@ lmt_code lmt_options_destroy(struct lmt_options *options);
 lmt_code lmt_options_set(struct lmt_options *options, const char *key, const char *value);
 
 // Sets the identity, `LMT_ID_BYTES` bytes; random when it is not set. No two
-// endpoints or doors of a machine may have the same at a time: creating the second
+// endpoints or device layers of a machine may have the same at a time: creating the second
 // is answered by `LMT_ERR_NAME_IN_USE`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
@@ -416,7 +416,7 @@ lmt_code lmt_options_set_statistics(struct lmt_options *options, bool wanted);
 // having been inserted here; false when it is not set, and then such messages wait
 // until `lmt_peer_insert` names their sender. For layers in which a message itself
 // tells where an answer is to go. The status of such a message names its sender,
-// who counts towards `max_peers` until `lmt_peer_remove`. A door does without.
+// who counts towards `max_peers` until `lmt_peer_remove`. A device layer does without.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 //
@@ -434,7 +434,7 @@ lmt_code lmt_options_set_hear_strangers(struct lmt_options *options, bool wanted
 lmt_code lmt_group(uint32_t *rank, uint32_t *size);
 
 // The address at which a rank of the group is reached that has created its
-// endpoint, or its door, with `lmt_options_set_group_rank`. `length` may be NULL.
+// endpoint, or its device layer, with `lmt_options_set_group_rank`. `length` may be NULL.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no such rank), `LMT_ERR_TOO_SHORT`
 // (pass `LMT_ADDRESS_MAX_BYTES`), `LMT_ERR_NO_GROUP`, `LMT_ERR_CONFIGURATION`.
@@ -471,9 +471,9 @@ lmt_code lmt_endpoint_create(const struct lmt_options *options, struct lmt_endpo
 //
 // After it this process copies nothing for the endpoint any more. But a peer that is
 // in the middle of a copy goes on until it has read the goodbye: out of the memory
-// of a send, into that of a receive, into or out of a declared region. So wait for
+// of a send, into that of a receive, into or out of a registered region. So wait for
 // the end of all requests first, and let peers say by a message that they are done
-// with regions; what was still under way keeps its memory, mapped and used for
+// with regions; what was still in flight keeps its memory, mapped and used for
 // nothing else, until those peers have closed their endpoints or have ended.
 //
 // The endpoint is gone also where an error is told, but for `LMT_ERR_NULL`,
@@ -521,7 +521,7 @@ lmt_code lmt_peer_insert(struct lmt_endpoint *endpoint,
 // `max_peers` until they are removed.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-// `LMT_ERR_PEER_BUSY` (transfers with it are under way), `LMT_ERR_FORKED`.
+// `LMT_ERR_PEER_BUSY` (transfers with it are in flight), `LMT_ERR_FORKED`.
 //
 // # Safety
 // Any pointer will do.
@@ -537,7 +537,7 @@ lmt_code lmt_peer_id(struct lmt_endpoint *endpoint, struct lmt_peer peer, void *
 
 // Sends `bytes` bytes to `to` under `tag`, and waits until `data` may be used
 // again; with `LMT_SEND_SYNCHRONOUS` among `flags`, until a receive has matched the
-// message. `flags` may also hint at what helps to choose the way: `LMT_HINT_WARM`,
+// message. `flags` may also hint at what helps to choose the path: `LMT_HINT_WARM`,
 // `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
@@ -576,7 +576,7 @@ lmt_code lmt_recv(struct lmt_endpoint *endpoint,
 // Begins a send; `flags` as for `lmt_send`. Until `lmt_wait`, `lmt_test` or
 // `lmt_wait_all` has told the end of the request, or the endpoint is closed (see
 // `lmt_endpoint_close`), `data` belongs to it: nobody frees or writes it. What is
-// under way moves in calls that make progress: `lmt_progress`, `lmt_test`,
+// in flight moves in calls that make progress: `lmt_progress`, `lmt_test`,
 // `lmt_wait` and their kin.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
@@ -844,7 +844,7 @@ lmt_code lmt_wait_descriptor(struct lmt_endpoint *endpoint, int *descriptor);
 // `may_sleep` and `limit_us` are NULL or memory for one each.
 lmt_code lmt_prepare_to_sleep(struct lmt_endpoint *endpoint, bool *may_sleep, uint64_t *limit_us);
 
-// Says which way a message of `bytes` bytes to a peer would take now, which rule
+// Says which path a message of `bytes` bytes to a peer would take now, which rule
 // says so, where that rule comes from, and why each other mechanism is not taken: in
 // words (`LMT_FORMAT_TEXT`) or as JSON (`LMT_FORMAT_JSON`). `flags` say more of the
 // message: those of hints, `LMT_EXPLAIN_SEGMENTS`, `LMT_EXPLAIN_SHARED_SENDER`,
@@ -926,20 +926,20 @@ lmt_code lmt_free(void *memory);
 // `segments` is NULL or leads to `count` segments, each of memory that nobody frees
 // before the region has ended and peers are done with it; `key` is NULL or memory
 // for one.
-lmt_code lmt_region_declare(struct lmt_endpoint *endpoint,
-                            const struct iovec *segments,
-                            size_t count,
-                            uint32_t flags,
-                            struct lmt_region_key *key);
+lmt_code lmt_region_register(struct lmt_endpoint *endpoint,
+                             const struct iovec *segments,
+                             size_t count,
+                             uint32_t flags,
+                             struct lmt_region_key *key);
 
 // Allocates zeroed memory that peers map, and declares it: reachable also where no
 // mechanism reaches this process's own memory. `memory` (which may be NULL) is where
 // it begins, until `lmt_region_destroy` or `lmt_endpoint_close`, which unmap it:
-// nobody uses it then, and no request that it was lent to is under way. Peers may
+// nobody uses it then, and no request that it was passed to is in flight. Peers may
 // change the bytes at any time, as their puts come. The first access by each peer
 // needs this process to make progress once.
 //
-// Errors: as `lmt_region_declare`; `LMT_ERR_INVALID` also of no bytes.
+// Errors: as `lmt_region_register`; `LMT_ERR_INVALID` also of no bytes.
 //
 // # Safety
 // `key` and `memory` are NULL or memory for one each.
@@ -951,15 +951,15 @@ lmt_code lmt_region_allocate(struct lmt_endpoint *endpoint,
 
 // Takes a region of this endpoint back: no copy begins any more. One that a peer has
 // just begun goes on for the length of a system call, so peers are to be done with
-// declared memory before. Memory of `lmt_region_allocate` is unmapped; what a peer
+// registered memory before. Memory of `lmt_region_allocate` is unmapped; what a peer
 // is just putting into it goes into memory that nobody reads.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-// `LMT_ERR_REGION_NOT_DECLARED`, `LMT_ERR_FORKED`.
+// `LMT_ERR_REGION_NOT_REGISTERED`, `LMT_ERR_FORKED`.
 //
 // # Safety
 // `key` is NULL or leads to one. Memory of `lmt_region_allocate` is used by nobody any
-// more, nor lent to a request that has not ended.
+// more, nor passed to a request that has not ended.
 lmt_code lmt_region_destroy(struct lmt_endpoint *endpoint, const struct lmt_region_key *key);
 
 // The length of the region of a key, in bytes.
@@ -974,7 +974,7 @@ lmt_code lmt_region_bytes(const struct lmt_region_key *key, uint64_t *bytes);
 // the owner's address must have been inserted. How it ended is told like that of a
 // receive.
 //
-// Errors: as `lmt_irecv`; when it ends also `LMT_ERR_REGION_NOT_DECLARED`,
+// Errors: as `lmt_irecv`; when it ends also `LMT_ERR_REGION_NOT_REGISTERED`,
 // `LMT_ERR_REGION_USED_UP`, `LMT_ERR_REGION_FORBIDDEN`, `LMT_ERR_REGION_BOUNDS`,
 // `LMT_ERR_REGION_UNREACHABLE`.
 //
@@ -1003,29 +1003,29 @@ lmt_code lmt_region_put(struct lmt_endpoint *endpoint,
                         size_t count,
                         struct lmt_request *request);
 
-// Opens a door: the layer of large messages alone, for a device layer with packets
-// and matching of its own. `options` may be NULL. `send_packet` carries packets to
-// peers, and is called with `context` within `lmt_door_progress`. To be closed by
-// `lmt_door_close`.
+// Opens a device layer: the layer of large messages alone, under packets and matching of
+// the caller's own. `options` may be NULL. `send_packet` carries packets to
+// peers, and is called with `context` within `lmt_device_progress`. To be closed by
+// `lmt_device_close`.
 //
 // Errors: as `lmt_endpoint_create`.
 //
 // # Safety
 // `send_packet` is NULL or keeps to what its type says, and can be called until the
-// door is closed, by each thread that uses it; `door` is NULL or memory for a
+// device layer is closed, by each thread that uses it; `device` is NULL or memory for a
 // pointer.
-lmt_code lmt_door_create(const struct lmt_options *options,
-                         lmt_send_packet send_packet,
-                         void *context,
-                         struct lmt_door **door);
+lmt_code lmt_device_create(const struct lmt_options *options,
+                           lmt_send_packet send_packet,
+                           void *context,
+                           struct lmt_device **device);
 
-// Closes a door: what is under way ends, and peers are told goodbye. Call it when
-// all requests have ended and no packet waits (`unsent` of `lmt_door_peer`). Its
+// Closes a device layer: what is in flight ends, and peers are told goodbye. Call it when
+// all requests have ended and no packet waits (`unsent` of `lmt_device_peer`). Its
 // handle, peers and requests name nothing any more; announcements and withdrawals
 // are to be dropped all the same. `send_packet` is not called.
 //
-// After it this process copies nothing for the door any more; what a peer was in the
-// middle of copying keeps its memory as `lmt_endpoint_close` says, and the door is
+// After it this process copies nothing for the device layer any more; what a peer was in the
+// middle of copying keeps its memory as `lmt_endpoint_close` says, and the device layer is
 // gone also where an error is told, with the same exceptions.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`.
@@ -1033,31 +1033,34 @@ lmt_code lmt_door_create(const struct lmt_options *options,
 // # Safety
 // Any pointer will do; memory of requests that have not ended is left alone as said
 // above.
-lmt_code lmt_door_close(struct lmt_door *door);
+lmt_code lmt_device_close(struct lmt_device *device);
 
-// The bytes by which others reach this door, as `lmt_endpoint_address`.
+// The bytes by which others reach this device layer, as `lmt_endpoint_address`.
 //
 // Errors: as `lmt_endpoint_address`.
 //
 // # Safety
 // `address` is NULL or memory for `capacity` bytes; `length` is NULL or memory for
 // a number.
-lmt_code lmt_door_address(struct lmt_door *door, void *address, size_t capacity, size_t *length);
+lmt_code lmt_device_address(struct lmt_device *device,
+                            void *address,
+                            size_t capacity,
+                            size_t *length);
 
-// Names a peer by its door's address and begins to connect to it, which goes on in
-// `lmt_door_progress`. The same address gives the same peer; one that is gone is
+// Names a peer by its device layer's address and begins to connect to it, which goes on in
+// `lmt_device_progress`. The same address gives the same peer; one that is gone is
 // tried again.
 //
 // Errors: as `lmt_peer_insert`.
 //
 // # Safety
 // `address` is NULL or leads to `length` bytes; `peer` is NULL or memory for one.
-lmt_code lmt_door_insert_peer(struct lmt_door *door,
-                              const void *address,
-                              size_t length,
-                              struct lmt_peer *peer);
+lmt_code lmt_device_insert_peer(struct lmt_device *device,
+                                const void *address,
+                                size_t length,
+                                struct lmt_peer *peer);
 
-// What the door knows of a peer. `is_connected` tells whether the connection is
+// What the device layer knows of a peer. `is_connected` tells whether the connection is
 // made; `unsent` how many sends and packets wait for it or for room in
 // `send_packet`: who must keep packets of its own in order with announcements holds
 // them back until it is 0. Both may be NULL. The code tells why there is no
@@ -1070,10 +1073,10 @@ lmt_code lmt_door_insert_peer(struct lmt_door *door,
 //
 // # Safety
 // `is_connected` and `unsent` are NULL or memory for one each.
-lmt_code lmt_door_peer(struct lmt_door *door,
-                       struct lmt_peer peer,
-                       bool *is_connected,
-                       size_t *unsent);
+lmt_code lmt_device_peer(struct lmt_device *device,
+                         struct lmt_peer peer,
+                         bool *is_connected,
+                         size_t *unsent);
 
 // Moves bytes and packets (by `send_packet`), and makes connections. Never waits; where
 // nothing moves of what is in flight, call after call, others are let run
@@ -1086,10 +1089,10 @@ lmt_code lmt_door_peer(struct lmt_door *door,
 //
 // # Safety
 // `moved` is NULL or memory for one.
-lmt_code lmt_door_progress(struct lmt_door *door, bool *moved);
+lmt_code lmt_device_progress(struct lmt_device *device, bool *moved);
 
 // A descriptor that is readable when connections need progress; packets of the
-// program's own and transfers under way do not make it so. It is the door's, as
+// program's own and transfers in flight do not make it so. It is the device layer's, as
 // that of `lmt_wait_descriptor` is the endpoint's. `limit_us` (which may be NULL)
 // tells for how many microseconds at most to sleep before the next progress.
 //
@@ -1097,23 +1100,23 @@ lmt_code lmt_door_progress(struct lmt_door *door, bool *moved);
 //
 // # Safety
 // `descriptor` and `limit_us` are NULL or memory for a number each.
-lmt_code lmt_door_wait_descriptor(struct lmt_door *door, int *descriptor, uint64_t *limit_us);
+lmt_code lmt_device_wait_descriptor(struct lmt_device *device, int *descriptor, uint64_t *limit_us);
 
-// As `lmt_explain`, of a door: short messages are the program's own, so nothing is
+// As `lmt_explain`, of a device layer: short messages are the program's own, so nothing is
 // eager.
 //
 // Errors: as `lmt_explain`.
 //
 // # Safety
 // As `lmt_explain`.
-lmt_code lmt_door_explain(struct lmt_door *door,
-                          struct lmt_peer peer,
-                          uint64_t bytes,
-                          uint32_t flags,
-                          uint32_t format,
-                          char *text,
-                          size_t capacity,
-                          size_t *length);
+lmt_code lmt_device_explain(struct lmt_device *device,
+                            struct lmt_peer peer,
+                            uint64_t bytes,
+                            uint32_t flags,
+                            uint32_t format,
+                            char *text,
+                            size_t capacity,
+                            size_t *length);
 
 // What each mechanism has moved, with all peers; else as `lmt_statistics`.
 //
@@ -1122,15 +1125,15 @@ lmt_code lmt_door_explain(struct lmt_door *door,
 //
 // # Safety
 // As `lmt_statistics`.
-lmt_code lmt_door_statistics(struct lmt_door *door,
-                             struct lmt_counters *list,
-                             size_t capacity,
-                             size_t *count);
+lmt_code lmt_device_statistics(struct lmt_device *device,
+                               struct lmt_counters *list,
+                               size_t capacity,
+                               size_t *count);
 
 // Begins to send segments as one message, announced to the peer's matching with
 // `envelope`, at most `LMT_ENVELOPE_MAX_BYTES`. `flags` may hint: `LMT_HINT_WARM`,
 // `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`. The segments belong to the
-// request until `lmt_door_test` has told its end or the door is closed; the list and
+// request until `lmt_device_test` has told its end or the device layer is closed; the list and
 // the envelope are copied.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (flags; an envelope that is too long),
@@ -1140,37 +1143,37 @@ lmt_code lmt_door_statistics(struct lmt_door *door,
 // # Safety
 // `envelope` is NULL or leads to `envelope_bytes` bytes; `segments` and `request` as
 // for `lmt_isend_segments`.
-lmt_code lmt_door_send(struct lmt_door *door,
-                       struct lmt_peer to,
-                       const void *envelope,
-                       size_t envelope_bytes,
-                       const struct iovec *segments,
-                       size_t count,
-                       uint32_t flags,
-                       struct lmt_request *request);
+lmt_code lmt_device_send(struct lmt_device *device,
+                         struct lmt_peer to,
+                         const void *envelope,
+                         size_t envelope_bytes,
+                         const struct iovec *segments,
+                         size_t count,
+                         uint32_t flags,
+                         struct lmt_request *request);
 
 // Takes a packet that the peer's `send_packet` was given, and tells what it meant.
-// An announcement is to be matched (`lmt_door_matched`) or given up
-// (`lmt_announcement_drop`); a withdrawal is to be answered (`lmt_door_withdrawn`).
+// An announcement is to be matched (`lmt_device_matched`) or given up
+// (`lmt_announcement_drop`); a withdrawal is to be answered (`lmt_device_withdrawn`).
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
 // `LMT_ERR_INVALID`, `LMT_ERR_NO_MEMORY` (there are too many announcements; the
 // packet was not taken, hand it over again), `LMT_ERR_BAD_PACKET`: it was ignored,
-// also since the connection with that peer has ended (`lmt_door_peer` tells).
+// also since the connection with that peer has ended (`lmt_device_peer` tells).
 //
 // # Safety
 // `packet` is NULL or leads to `bytes` bytes; `arrival` is NULL or memory for one.
-lmt_code lmt_door_on_packet(struct lmt_door *door,
-                            struct lmt_peer from,
-                            const void *packet,
-                            size_t bytes,
-                            struct lmt_arrival *arrival);
+lmt_code lmt_device_on_packet(struct lmt_device *device,
+                              struct lmt_peer from,
+                              const void *packet,
+                              size_t bytes,
+                              struct lmt_arrival *arrival);
 
 // The program's matching has found the receive for an announced message: it goes
 // into the segments, cut to their length if need be (`LMT_ERR_TRUNCATED` when it
 // ends). They belong to the request as those of `lmt_irecv` do. `announcement` names
 // nothing any more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_INVALID`,
-// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another door was
+// `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or `LMT_ERR_FOREIGN_MESSAGE` (another device layer was
 // told of it).
 //
 // Errors: those, `LMT_ERR_PEER_DEAD` and its kin (the connection over which it was
@@ -1178,11 +1181,11 @@ lmt_code lmt_door_on_packet(struct lmt_door *door,
 //
 // # Safety
 // `segments` and `request` as for `lmt_irecv_segments`.
-lmt_code lmt_door_matched(struct lmt_door *door,
-                          struct lmt_announcement *announcement,
-                          const struct iovec *segments,
-                          size_t count,
-                          struct lmt_request *request);
+lmt_code lmt_device_matched(struct lmt_device *device,
+                            struct lmt_announcement *announcement,
+                            const struct iovec *segments,
+                            size_t count,
+                            struct lmt_request *request);
 
 // Gives up an announced message without matching it: its sender waits until it
 // cancels or the connection ends. For messages of a peer that is gone.
@@ -1206,15 +1209,17 @@ lmt_code lmt_announcement_is(struct lmt_announcement *announcement,
 // Answers a withdrawal: whether the message was found unmatched and is forgotten
 // (its announcement is then to be given up too). `withdrawal` names nothing any
 // more, unless the code is `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY` or
-// `LMT_ERR_FOREIGN_MESSAGE` (another door was asked).
+// `LMT_ERR_FOREIGN_MESSAGE` (another device layer was asked).
 //
 // Errors: those.
 //
 // # Safety
 // Any pointer will do.
-lmt_code lmt_door_withdrawn(struct lmt_door *door, struct lmt_withdrawal *withdrawal, bool found);
+lmt_code lmt_device_withdrawn(struct lmt_device *device,
+                              struct lmt_withdrawal *withdrawal,
+                              bool found);
 
-// Gives up a withdrawal that is not to be answered any more, since its door is
+// Gives up a withdrawal that is not to be answered any more, since its device layer is
 // closed; while that is open its sender waits for the answer.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
@@ -1223,29 +1228,29 @@ lmt_code lmt_door_withdrawn(struct lmt_door *door, struct lmt_withdrawal *withdr
 // Any pointer will do.
 lmt_code lmt_withdrawal_drop(struct lmt_withdrawal *withdrawal);
 
-// Asks for a send of a door to be taken back if the peer has not matched it; its end
+// Asks for a send of a device layer to be taken back if the peer has not matched it; its end
 // tells what became of it. Of an operation whose end was told before nothing is left
 // to be taken back: `LMT_OK`.
 //
 // Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_FORKED`,
-// `LMT_ERR_UNKNOWN_REQUEST` (it is of another door, or `LMT_REQUEST_NULL`).
+// `LMT_ERR_UNKNOWN_REQUEST` (it is of another device layer, or `LMT_REQUEST_NULL`).
 //
 // # Safety
 // Any pointer will do.
-lmt_code lmt_door_cancel(struct lmt_door *door, struct lmt_request request);
+lmt_code lmt_device_cancel(struct lmt_device *device, struct lmt_request request);
 
-// Tells whether an operation of a door has ended; makes no progress, which is
-// `lmt_door_progress`'s, as that calls `send_packet`. `done`, `status`, the code and
+// Tells whether an operation of a device layer has ended; makes no progress, which is
+// `lmt_device_progress`'s, as that calls `send_packet`. `done`, `status`, the code and
 // `LMT_REQUEST_NULL` are as for `lmt_test`.
 //
-// Errors: as `lmt_test`; operations of doors are not `LMT_ERR_PEER_REMOVED`.
+// Errors: as `lmt_test`; operations of device layers are not `LMT_ERR_PEER_REMOVED`.
 //
 // # Safety
 // `done` and `status` are NULL or memory for one each.
-lmt_code lmt_door_test(struct lmt_door *door,
-                       struct lmt_request request,
-                       bool *done,
-                       struct lmt_status *status);
+lmt_code lmt_device_test(struct lmt_device *device,
+                         struct lmt_request request,
+                         bool *done,
+                         struct lmt_status *status);
 
 #ifdef __cplusplus
 }  // extern "C"

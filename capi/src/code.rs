@@ -23,7 +23,7 @@ pub enum lmt_code {
     LMT_ERR_HANDLE = -3,
     /// Another thread is in a call with this object, or this is a callback of one.
     LMT_ERR_BUSY = -4,
-    /// The room for the answer is too short; how long the answer is was told.
+    /// The room for the answer is too short; its length was given.
     LMT_ERR_TOO_SHORT = -5,
     /// The time is over; the operation goes on.
     LMT_ERR_TIMEOUT = -6,
@@ -55,17 +55,17 @@ pub enum lmt_code {
     LMT_ERR_PEER_UNREACHABLE = -19,
     /// The connection was refused.
     LMT_ERR_PEER_REFUSED = -20,
-    /// The peer was removed while the operation was under way.
+    /// The peer was removed while the operation was in flight.
     LMT_ERR_PEER_REMOVED = -21,
-    /// Operations with the peer are under way, so it cannot be removed.
+    /// Operations with the peer are in flight, so it cannot be removed.
     LMT_ERR_PEER_BUSY = -22,
     /// No mechanism could move the message.
     LMT_ERR_NO_MECHANISM = -23,
-    /// This message was taken from another endpoint or door.
+    /// This message was taken from another endpoint or device layer.
     LMT_ERR_FOREIGN_MESSAGE = -24,
-    /// The region is not declared, or not any more.
-    LMT_ERR_REGION_NOT_DECLARED = -25,
-    /// The region was declared for a single use, and has been used.
+    /// The region is not registered, or not any more.
+    LMT_ERR_REGION_NOT_REGISTERED = -25,
+    /// The region was registered for a single use, and has been used.
     LMT_ERR_REGION_USED_UP = -26,
     /// The region's protection forbids it.
     LMT_ERR_REGION_FORBIDDEN = -27,
@@ -73,7 +73,7 @@ pub enum lmt_code {
     LMT_ERR_REGION_BOUNDS = -28,
     /// No mechanism reaches the owner's memory.
     LMT_ERR_REGION_UNREACHABLE = -29,
-    /// As many regions are declared as there can be.
+    /// As many regions are registered as there can be.
     LMT_ERR_REGION_TOO_MANY = -30,
     /// The packet was not understood, and was ignored.
     LMT_ERR_BAD_PACKET = -31,
@@ -83,7 +83,7 @@ pub enum lmt_code {
     LMT_ERR_NO_GROUP = -33,
     /// As many peers are known as `max_peers` allows.
     LMT_ERR_LIMIT = -34,
-    /// Another endpoint or door has this identity.
+    /// Another endpoint or device layer has this identity.
     LMT_ERR_NAME_IN_USE = -35,
 }
 
@@ -96,7 +96,7 @@ pub const SENTENCES: &[(lmt_code, &CStr)] = &[
     (LMT_ERR_INVALID, c"an argument has a value that it cannot have"),
     (LMT_ERR_HANDLE, c"this is no object of the kind that is asked for, or it was closed"),
     (LMT_ERR_BUSY, c"another thread is in a call with this object, or this is a callback of one"),
-    (LMT_ERR_TOO_SHORT, c"the room for the answer is too short; how long the answer is was told"),
+    (LMT_ERR_TOO_SHORT, c"the room for the answer is too short; its length was given"),
     (LMT_ERR_TIMEOUT, c"the time is over; the operation goes on"),
     (LMT_ERR_PANIC, c"a fault inside the library; the object that was used can only be closed"),
     (LMT_ERR_FORKED, c"this process was forked off the one that owns the object"),
@@ -112,21 +112,21 @@ pub const SENTENCES: &[(lmt_code, &CStr)] = &[
     (LMT_ERR_PEER_DEAD, c"the peer's process died or closed its endpoint"),
     (LMT_ERR_PEER_UNREACHABLE, c"nobody listens at the peer's address"),
     (LMT_ERR_PEER_REFUSED, c"the connection was refused"),
-    (LMT_ERR_PEER_REMOVED, c"the peer was removed while the operation was under way"),
-    (LMT_ERR_PEER_BUSY, c"operations with the peer are under way, so it cannot be removed"),
+    (LMT_ERR_PEER_REMOVED, c"the peer was removed while the operation was in flight"),
+    (LMT_ERR_PEER_BUSY, c"operations with the peer are in flight, so it cannot be removed"),
     (LMT_ERR_NO_MECHANISM, c"no mechanism could move the message"),
-    (LMT_ERR_FOREIGN_MESSAGE, c"this message was taken from another endpoint or door"),
-    (LMT_ERR_REGION_NOT_DECLARED, c"the region is not declared, or not any more"),
-    (LMT_ERR_REGION_USED_UP, c"the region was declared for a single use, and has been used"),
+    (LMT_ERR_FOREIGN_MESSAGE, c"this message was taken from another endpoint or device layer"),
+    (LMT_ERR_REGION_NOT_REGISTERED, c"the region is not registered, or not any more"),
+    (LMT_ERR_REGION_USED_UP, c"the region was registered for a single use, and has been used"),
     (LMT_ERR_REGION_FORBIDDEN, c"the region's protection forbids it"),
     (LMT_ERR_REGION_BOUNDS, c"the copy would leave the region"),
     (LMT_ERR_REGION_UNREACHABLE, c"no mechanism reaches the owner's memory"),
-    (LMT_ERR_REGION_TOO_MANY, c"as many regions are declared as there can be"),
+    (LMT_ERR_REGION_TOO_MANY, c"as many regions are registered as there can be"),
     (LMT_ERR_BAD_PACKET, c"the packet was not understood, and was ignored"),
     (LMT_ERR_CALLBACK, c"a callback has failed"),
     (LMT_ERR_NO_GROUP, c"no launcher has started this process as a rank of a group"),
     (LMT_ERR_LIMIT, c"as many peers are known as `max_peers` allows"),
-    (LMT_ERR_NAME_IN_USE, c"another endpoint or door has this identity"),
+    (LMT_ERR_NAME_IN_USE, c"another endpoint or device layer has this identity"),
 ];
 
 /// What an operation's error is called in C.
@@ -163,7 +163,7 @@ pub const fn of_peer(error: &PeerError) -> lmt_code {
 
 const fn of_region(error: &RegionError) -> lmt_code {
     match error {
-        RegionError::NotDeclared => LMT_ERR_REGION_NOT_DECLARED,
+        RegionError::NotRegistered => LMT_ERR_REGION_NOT_REGISTERED,
         RegionError::UsedUp => LMT_ERR_REGION_USED_UP,
         RegionError::Forbidden(_) => LMT_ERR_REGION_FORBIDDEN,
         RegionError::OutOfBounds { .. } => LMT_ERR_REGION_BOUNDS,

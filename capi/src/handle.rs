@@ -14,7 +14,7 @@ use crate::code::lmt_code::{
     LMT_ERR_BUSY, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NO_MEMORY, LMT_ERR_NULL, LMT_ERR_PANIC,
 };
 use crate::error::Error;
-use crate::lock::{Brief, lock_or_broken};
+use crate::lock::{ShortLock, lock_or_broken};
 
 /// A handle as a number.
 ///
@@ -44,7 +44,7 @@ pub const fn handle_of<T>(number: Number) -> *mut T {
 pub enum Kind {
     Options = 1,
     Endpoint,
-    Door,
+    DeviceLayer,
     Message,
     Announcement,
     Withdrawal,
@@ -56,10 +56,10 @@ impl Kind {
         match self {
             Self::Options => ("options", "lmt_options_create"),
             Self::Endpoint => ("endpoint", "lmt_endpoint_create"),
-            Self::Door => ("door", "lmt_door_create"),
+            Self::DeviceLayer => ("device", "lmt_device_create"),
             Self::Message => ("message", "lmt_improbe"),
-            Self::Announcement => ("announcement", "lmt_door_on_packet"),
-            Self::Withdrawal => ("withdrawal", "lmt_door_on_packet"),
+            Self::Announcement => ("announcement", "lmt_device_on_packet"),
+            Self::Withdrawal => ("withdrawal", "lmt_device_on_packet"),
         }
     }
 
@@ -139,12 +139,12 @@ const CHUNKS: usize = 18;
 /// Nothing here is waited for in vain by a forked child, whose parent's other
 /// threads held what they held for ever: an object's lock is asked for only after
 /// [`Slot::process`], and a chunk is made only by who holds the list of free places,
-/// which is a [`Brief`].
+/// which is a [`ShortLock`].
 pub struct Table<T> {
     kind: Kind,
     chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
     /// Places that were used before.
-    free: Brief<Vec<u32>>,
+    free: ShortLock<Vec<u32>>,
     /// The first place that never was.
     next: AtomicU32,
 }
@@ -169,7 +169,7 @@ impl<T> Table<T> {
         Self {
             kind,
             chunks: [const { OnceLock::new() }; CHUNKS],
-            free: Brief::new(Vec::new()),
+            free: ShortLock::new(Vec::new()),
             next: AtomicU32::new(0),
         }
     }
@@ -282,7 +282,7 @@ impl<T> Table<T> {
     ///
     /// # Errors
     /// As [`Table::with`], but for objects in use.
-    pub fn with_patiently<R>(
+    pub fn with_waiting<R>(
         &self,
         number: Number,
         f: impl FnOnce(&mut T) -> Result<R, Error>,

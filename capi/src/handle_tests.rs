@@ -29,11 +29,11 @@ fn a_handle_names_its_object_until_it_is_taken() {
 
 #[test]
 fn what_is_no_handle_of_this_kind_is_found_out() {
-    let (endpoints, doors) = (Table::new(Kind::Endpoint), Table::new(Kind::Door));
+    let (endpoints, devices) = (Table::new(Kind::Endpoint), Table::new(Kind::DeviceLayer));
     let endpoint = endpoints.insert(|_| ()).expect("room");
-    let door = doors.insert(|_| ()).expect("room");
-    assert_eq!(code(doors.with(endpoint, |()| Ok(()))), LMT_ERR_HANDLE);
-    assert_eq!(code(endpoints.take(door)), LMT_ERR_HANDLE);
+    let device = devices.insert(|_| ()).expect("room");
+    assert_eq!(code(devices.with(endpoint, |()| Ok(()))), LMT_ERR_HANDLE);
+    assert_eq!(code(endpoints.take(device)), LMT_ERR_HANDLE);
     assert_eq!(code(endpoints.with(0, |()| Ok(()))), lmt_code::LMT_ERR_NULL);
     // The address of something, all bits, and places that were never used.
     for number in
@@ -47,18 +47,18 @@ fn what_is_no_handle_of_this_kind_is_found_out() {
 
 #[test]
 fn who_comes_meanwhile_is_told_and_does_not_wait() {
-    let table = Table::new(Kind::Door);
-    let door = table.insert(|_| 0).expect("room");
-    let inner = table.with(door, |_| {
-        assert_eq!(code(table.take(door)), LMT_ERR_BUSY);
-        let elsewhere = std::thread::scope(|s| s.spawn(|| code(table.with(door, |_| Ok(())))).join());
+    let table = Table::new(Kind::DeviceLayer);
+    let device = table.insert(|_| 0).expect("room");
+    let inner = table.with(device, |_| {
+        assert_eq!(code(table.take(device)), LMT_ERR_BUSY);
+        let elsewhere = std::thread::scope(|s| s.spawn(|| code(table.with(device, |_| Ok(())))).join());
         assert_eq!(elsewhere.expect("no panic"), LMT_ERR_BUSY);
         // Others can be used, and made.
         let other = table.insert(|_| 1)?;
         table.take(other)
     });
     assert_eq!(inner, whole(1));
-    assert_eq!(table.with(door, |_| Ok(())), Ok(()));
+    assert_eq!(table.with(device, |_| Ok(())), Ok(()));
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn what_is_the_parent_s_is_told_also_while_it_is_held() {
     let refused = table.with(endpoint, |_| {
         inherit(&table, endpoint);
         assert_eq!(code(table.with(endpoint, |_| Ok(()))), LMT_ERR_FORKED);
-        assert_eq!(code(table.with_patiently(endpoint, |_| Ok(()))), LMT_ERR_FORKED);
+        assert_eq!(code(table.with_waiting(endpoint, |_| Ok(()))), LMT_ERR_FORKED);
         assert_eq!(code(table.take(endpoint)), LMT_ERR_FORKED);
         assert_eq!(table.take_inherited(endpoint), None);
         Ok(())
@@ -187,6 +187,6 @@ fn who_is_patient_gets_its_turn() {
         });
         told.recv().expect("it is held");
         assert_eq!(code(table.with(options, |_| Ok(()))), LMT_ERR_BUSY);
-        assert_eq!(table.with_patiently(options, |object| Ok(*object)), Ok(2));
+        assert_eq!(table.with_waiting(options, |object| Ok(*object)), Ok(2));
     });
 }

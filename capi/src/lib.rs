@@ -1,6 +1,6 @@
 //! The C interface of [`lmt`]: `lmt.h`, `liblmt.so`, `liblmt.a`.
 //!
-//! Both doors of the Rust interface: endpoints, and the layer of large messages
+//! Both Rust interfaces: endpoints, and the layer of large messages
 //! under packets and matching of somebody else's. `docs/c-interface.md` says how it
 //! is used; this is how it is made:
 //!
@@ -12,6 +12,7 @@
 //!   and two calls at once do no harm. `lock`: how lists are shared that are held for
 //!   moments.
 //! - `border`, `port`: pointers and callbacks of C.
+//! - `numbers`: peers and requests, as C holds them.
 //! - `objects`: what stands behind the handles.
 //! - `entry`: the functions, a file for each subject. They check all pointers first,
 //!   and then do what the Rust interface does.
@@ -26,6 +27,7 @@ pub mod entry;
 mod error;
 mod handle;
 mod lock;
+mod numbers;
 mod objects;
 mod port;
 pub mod types;

@@ -11,13 +11,13 @@ use lmt_core::fork_guard::Origin;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A value behind such a lock.
-pub struct Brief<T> {
+pub struct ShortLock<T> {
     value: Mutex<T>,
     /// The process ([`Origin::number`]) whose thread took the lock last.
     holder: AtomicU64,
 }
 
-impl<T> Brief<T> {
+impl<T> ShortLock<T> {
     pub const fn new(value: T) -> Self {
         Self { value: Mutex::new(value), holder: AtomicU64::new(0) }
     }
@@ -49,7 +49,7 @@ impl<T> Brief<T> {
 }
 
 #[cfg(test)]
-impl<T> Brief<T> {
+impl<T> ShortLock<T> {
     /// As a forked child finds one that was held at the fork.
     pub fn forget_holder(&self) {
         self.holder.store(u64::MAX, Ordering::Relaxed);

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn who_was_left_behind_by_a_fork_is_not_waited_for() {
-    let lock = Brief::new(1);
+    let lock = ShortLock::new(1);
     let held = lock.lock().expect("nobody holds it");
     // As a child finds it.
     let here = lock.holder.swap(u64::MAX, Ordering::Relaxed);
@@ -16,7 +16,7 @@ fn who_was_left_behind_by_a_fork_is_not_waited_for() {
 
 #[test]
 fn a_thread_of_this_process_is_waited_for() {
-    let lock = Brief::new(1);
+    let lock = ShortLock::new(1);
     std::thread::scope(|threads| {
         let held = lock.lock().expect("nobody holds it");
         let waits = threads.spawn(|| lock.lock().as_deref().copied());
@@ -28,7 +28,7 @@ fn a_thread_of_this_process_is_waited_for() {
 
 #[test]
 fn a_panic_leaves_it_usable() {
-    let lock = Brief::new(1);
+    let lock = ShortLock::new(1);
     std::thread::scope(|threads| {
         let panics = threads.spawn(|| {
             let _held = lock.lock();

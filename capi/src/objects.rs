@@ -1,6 +1,6 @@
 //! What stands behind the handles.
 
-use lmt::door::{Announcement, Door, Withdrawal};
+use lmt::device::{Announcement, DeviceLayer, Withdrawal};
 use lmt::launch::Group;
 use lmt::selection::Message as Question;
 use lmt::{
@@ -11,26 +11,27 @@ use lmt::{
 use crate::code::lmt_code::{LMT_ERR_CONFIGURATION, LMT_ERR_FOREIGN_MESSAGE, LMT_ERR_NO_GROUP};
 use crate::error::Error;
 use crate::handle::{Kind, Number, Reserved, Table, number_of};
-use crate::port::CPort;
-use crate::types::{lmt_door, lmt_endpoint, lmt_peer, lmt_request, lmt_status};
+use crate::numbers::peer_of;
+use crate::port::CTransport;
+use crate::types::{lmt_device, lmt_endpoint, lmt_peer, lmt_request};
 
 pub static OPTIONS: Table<Options> = Table::new(Kind::Options);
 static ENDPOINTS: Table<Box<Endpoint>> = Table::new(Kind::Endpoint);
-static DOORS: Table<Box<DoorObject>> = Table::new(Kind::Door);
-pub static MESSAGES: Table<Belonging<Message>> = Table::new(Kind::Message);
-pub static ANNOUNCEMENTS: Table<Belonging<Announcement>> = Table::new(Kind::Announcement);
-pub static WITHDRAWALS: Table<Belonging<Withdrawal>> = Table::new(Kind::Withdrawal);
+static DEVICE_LAYERS: Table<Box<DeviceLayerObject>> = Table::new(Kind::DeviceLayer);
+pub static MESSAGES: Table<ChildObject<Message>> = Table::new(Kind::Message);
+pub static ANNOUNCEMENTS: Table<ChildObject<Announcement>> = Table::new(Kind::Announcement);
+pub static WITHDRAWALS: Table<ChildObject<Withdrawal>> = Table::new(Kind::Withdrawal);
 
 /// A place that is kept for what comes, so that it is not lost for want of one.
-pub type Spare<T> = Option<Reserved<'static, Belonging<T>>>;
+pub type Spare<T> = Option<Reserved<'static, ChildObject<T>>>;
 
 /// Settings, as they were made; each endpoint applies them anew.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub id: Option<EndpointId>,
-    pub settings: Vec<(String, lmt::keys::Value)>,
+    pub settings: Vec<(String, lmt::config_key::Value)>,
     pub statistics: Option<bool>,
-    pub hears_strangers: bool,
+    pub accepts_unnamed_peers: bool,
 }
 
 impl Options {
@@ -50,7 +51,7 @@ impl Options {
     }
 }
 
-/// What endpoints and doors have in common.
+/// What endpoints and device layers have in common.
 pub trait Side: Sized + 'static {
     /// What C holds.
     type Handle;
@@ -175,7 +176,7 @@ impl Side for Endpoint {
     fn test(&mut self, request: RequestId) -> Option<Outcome> {
         self.awake(|engine| {
             let outcome = engine.test(request);
-            engine.or_let_others_run(outcome)
+            engine.or_yield(outcome)
         })
     }
 
@@ -205,28 +206,28 @@ pub const NO_REQUEST: lmt_request = lmt_request { owner: 0, number: 0 };
 /// cbindgen:ignore
 pub const NO_INDEX: usize = usize::MAX;
 
-/// A door, with what carries its packets.
-pub struct DoorObject {
+/// A device layer, with what carries its packets.
+pub struct DeviceLayerObject {
     number: Number,
-    pub inner: Door,
-    pub port: CPort,
+    pub inner: DeviceLayer,
+    pub port: CTransport,
     pub spare_announcement: Spare<Announcement>,
     pub spare_withdrawal: Spare<Withdrawal>,
 }
 
-impl DoorObject {
-    pub const fn new(number: Number, inner: Door, mut port: CPort) -> Self {
+impl DeviceLayerObject {
+    pub const fn new(number: Number, inner: DeviceLayer, mut port: CTransport) -> Self {
         port.owner = number;
         Self { number, inner, port, spare_announcement: None, spare_withdrawal: None }
     }
 }
 
-impl Side for DoorObject {
-    type Handle = lmt_door;
+impl Side for DeviceLayerObject {
+    type Handle = lmt_device;
 
     #[inline]
     fn table() -> &'static Table<Box<Self>> {
-        &DOORS
+        &DEVICE_LAYERS
     }
 
     #[inline]
@@ -257,15 +258,15 @@ impl Side for DoorObject {
     }
 }
 
-/// What belongs to an endpoint or a door, and has a handle of its own.
+/// What belongs to an endpoint or a device layer, and has a handle of its own.
 #[derive(Debug)]
-pub struct Belonging<T> {
+pub struct ChildObject<T> {
     pub owner: Number,
     pub inner: T,
 }
 
-impl<T> Table<Belonging<T>> {
-    /// Takes out what was taken from the endpoint or door `owner`.
+impl<T> Table<ChildObject<T>> {
+    /// Takes out what was taken from the endpoint or device layer `owner`.
     ///
     /// # Errors
     /// As [`Table::take`], or it is another's.
@@ -274,7 +275,7 @@ impl<T> Table<Belonging<T>> {
             true => Ok(()),
             false => Err(Error::new(
                 LMT_ERR_FOREIGN_MESSAGE,
-                "this was taken from another endpoint or door; give it back there",
+                "this was taken from another endpoint or device layer; give it back there",
             )),
         });
         Ok(out?.object.inner)
@@ -305,66 +306,9 @@ impl<T> Table<Belonging<T>> {
     /// None was kept, and there is none.
     pub fn take_in(&'static self, spare: &mut Spare<T>, owner: Number, inner: T) -> Result<Number, Error> {
         let place = spare.take().map_or_else(|| self.reserve(), Ok)?;
-        Ok(place.fill(Belonging { owner, inner }))
+        Ok(place.fill(ChildObject { owner, inner }))
     }
 }
-
-/// A peer, as C holds it.
-#[inline]
-pub const fn peer_to_c(owner: Number, peer: PeerId) -> lmt_peer {
-    lmt_peer { owner, number: peer.to_raw() }
-}
-
-/// The peer that C names.
-///
-/// # Errors
-/// It is another's.
-#[inline]
-pub fn peer_of(owner: Number, peer: lmt_peer) -> Result<PeerId, Error> {
-    if peer.owner == owner {
-        return Ok(PeerId::from_raw(peer.number));
-    }
-    Err(OperationError::UnknownPeer.into())
-}
-
-/// An operation, as C holds it.
-#[inline]
-pub const fn request_to_c(owner: Number, request: RequestId) -> lmt_request {
-    lmt_request { owner, number: request.to_raw() }
-}
-
-/// The operation that C names.
-///
-/// # Errors
-/// It is another's, or none.
-#[inline]
-pub fn request_of(owner: Number, request: lmt_request) -> Result<RequestId, Error> {
-    if request.owner == owner {
-        return Ok(RequestId::from_raw(request.number));
-    }
-    Err(OperationError::UnknownRequest.into())
-}
-
-/// What C is told of an operation that has ended, if there is something to tell.
-#[inline]
-pub fn status_of(owner: Number, outcome: &Outcome) -> Option<lmt_status> {
-    match *outcome {
-        Ok(Status { peer, tag, bytes, .. }) => {
-            Some(lmt_status { peer: peer_to_c(owner, peer), tag, bytes, message_bytes: bytes })
-        }
-        Err(OperationError::Truncated { peer, tag, message_bytes, received_bytes, .. }) => {
-            let peer = peer_to_c(owner, peer);
-            Some(lmt_status { peer, tag, bytes: received_bytes, message_bytes })
-        }
-        Err(_) => None,
-    }
-}
-
-/// What C is told of a request that names no operation.
-///
-/// cbindgen:ignore
-pub const NO_STATUS: lmt_status =
-    lmt_status { peer: lmt_peer { owner: 0, number: 0 }, tag: 0, bytes: 0, message_bytes: 0 };
 
 /// The group in which a launcher has started this process.
 ///

@@ -10,15 +10,15 @@ pub const LMT_VERSION_MINOR: u32 = 1;
 /// The patch version.
 pub const LMT_VERSION_PATCH: u32 = 0;
 
-/// The longest address of an endpoint or a door, in bytes.
+/// The longest address of an endpoint or a device layer, in bytes.
 pub const LMT_ADDRESS_MAX_BYTES: usize = 90;
 /// The length of an identity, in bytes.
 pub const LMT_ID_BYTES: usize = 16;
 /// The length of a region's key, in bytes.
 pub const LMT_REGION_KEY_BYTES: usize = 32;
-/// The longest envelope of a door's message, in bytes.
+/// The longest envelope of a device layer's message, in bytes.
 pub const LMT_ENVELOPE_MAX_BYTES: usize = 64;
-/// The longest packet that a door hands to `lmt_send_packet`, in bytes.
+/// The longest packet that a device layer hands to `lmt_send_packet`, in bytes.
 pub const LMT_PACKET_MAX_BYTES: usize = 512;
 /// The room for the name of a path, with the zero behind it, in bytes.
 pub const LMT_NAME_BYTES: usize = 32;
@@ -54,7 +54,7 @@ pub const LMT_FORMAT_TEXT: u32 = 65536;
 /// Format of an explanation: a JSON object.
 pub const LMT_FORMAT_JSON: u32 = 131072;
 
-/// Settings for endpoints and doors to come.
+/// Settings for endpoints and device layers to come.
 pub struct lmt_options(());
 
 /// One end of communication. Used by one thread at a time.
@@ -62,18 +62,18 @@ pub struct lmt_endpoint(());
 
 /// The layer of large messages alone, for those who have packets and matching of
 /// their own. Used by one thread at a time.
-pub struct lmt_door(());
+pub struct lmt_device(());
 
 /// A message that `lmt_improbe` took out of matching.
 pub struct lmt_message(());
 
-/// A message that a peer's door has announced, to be matched.
+/// A message that a peer's device layer has announced, to be matched.
 pub struct lmt_announcement(());
 
 /// A peer's question whether an announced message is still unmatched.
 pub struct lmt_withdrawal(());
 
-/// A peer of one endpoint or door; its members are nobody else's business, and
+/// A peer of one endpoint or device layer; its members are nobody else's business, and
 /// `lmt_peer_equal` compares two.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ pub struct lmt_peer {
     pub number: u64,
 }
 
-/// An operation of one endpoint or door; its members are nobody else's business.
+/// An operation of one endpoint or device layer; its members are nobody else's business.
 /// `LMT_REQUEST_NULL` names none.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,7 +101,7 @@ pub struct lmt_request {
 pub struct lmt_status {
     /// The other side of the message.
     pub peer: lmt_peer,
-    /// The message's tag; 0 of a door's, and of a get or a put.
+    /// The message's tag; 0 of a device layer's, and of a get or a put.
     pub tag: u64,
     /// The bytes that were sent, received or copied.
     pub bytes: u64,
@@ -138,11 +138,11 @@ pub struct lmt_counters {
     pub demotions: u64,
 }
 
-/// What a packet meant that was handed to `lmt_door_on_packet`.
+/// What a packet meant that was handed to `lmt_device_on_packet`.
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum lmt_arrival_kind {
-    /// Something between the two doors; nothing is to be done.
+    /// Something between the two device layers; nothing is to be done.
     LMT_HANDLED = 0,
     /// A message to be matched: `announcement`, with its envelope and length.
     LMT_ANNOUNCED = 1,
@@ -150,7 +150,7 @@ pub enum lmt_arrival_kind {
     LMT_WITHDRAWN = 2,
 }
 
-/// What `lmt_door_on_packet` tells.
+/// What `lmt_device_on_packet` tells.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct lmt_arrival {
@@ -162,22 +162,22 @@ pub struct lmt_arrival {
     pub peer: lmt_peer,
     /// The announced message's length in bytes.
     pub bytes: u64,
-    /// The announced message, else NULL: for `lmt_door_matched` or
+    /// The announced message, else NULL: for `lmt_device_matched` or
     /// `lmt_announcement_drop`.
     pub announcement: *mut lmt_announcement,
-    /// The question, else NULL: for `lmt_door_withdrawn`.
+    /// The question, else NULL: for `lmt_device_withdrawn`.
     pub withdrawal: *mut lmt_withdrawal,
     /// What the sender wrote on the announced message.
     pub envelope: [u8; LMT_ENVELOPE_MAX_BYTES],
 }
 
-/// Carries a packet to a peer: `context` is what `lmt_door_create` was given,
+/// Carries a packet to a peer: `context` is what `lmt_device_create` was given,
 /// `packet` is good for the length of the call. Packets to one peer must arrive in
 /// the order of the calls, and none may be lost. Returns `LMT_OK` when the packet was
 /// taken, `LMT_ERR_WOULD_BLOCK` when there is no room now (it is tried again by the
-/// next `lmt_door_progress`), and anything else when it failed, which
-/// `lmt_door_progress` tells, and tries again too. It must return: an exception of
-/// C++ that leaves it ends the process. Calls with the same door are refused in it.
+/// next `lmt_device_progress`), and anything else when it failed, which
+/// `lmt_device_progress` tells, and tries again too. It must return: an exception of
+/// C++ that leaves it ends the process. Calls with the same device layer are refused in it.
 pub type lmt_send_packet = Option<
     unsafe extern "C-unwind" fn(
         context: *mut c_void,
@@ -191,9 +191,9 @@ const _: () = {
     assert!(LMT_ADDRESS_MAX_BYTES == lmt::Address::MAX_BYTES);
     assert!(LMT_ID_BYTES == size_of::<lmt::EndpointId>());
     assert!(LMT_REGION_KEY_BYTES == lmt::RegionKey::BYTES);
-    assert!(LMT_ENVELOPE_MAX_BYTES == lmt::door::ENVELOPE_MAX_BYTES);
+    assert!(LMT_ENVELOPE_MAX_BYTES == lmt::device::ENVELOPE_MAX_BYTES);
     // With some room, so that it may grow.
-    assert!(LMT_PACKET_MAX_BYTES >= lmt::door::PACKET_MAX_BYTES);
+    assert!(LMT_PACKET_MAX_BYTES >= lmt::device::PACKET_MAX_BYTES);
 };
 
 #[cfg(test)]

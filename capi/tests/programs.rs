@@ -35,8 +35,8 @@ fn waiting_memory_and_regions_between_two_processes() {
 }
 
 #[test]
-fn the_second_door_between_two_processes() {
-    program("tests/c/door.c");
+fn the_second_device_between_two_processes() {
+    program("tests/c/device.c");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn a_fresh_board_says_nothing_of_any_call() {
     for rank in 0..3 {
         for call in [0, 1, DEPTH, u32::MAX] {
             assert_eq!(board.point_of(rank, call), None, "call {call}");
-            assert_eq!(board.meeting_of(rank, call, 1), None, "call {call}");
+            assert_eq!(board.arrival_of(rank, call, 1), None, "call {call}");
         }
         assert_eq!(board.ended_of(rank), 0);
     }
@@ -79,14 +79,14 @@ fn what_a_rank_says_is_its_own() {
     for call in [0, 1, DEPTH - 1, u32::MAX] {
         boards[1].show(call, u64::MAX, &notice);
         boards[1].publish(call, 9);
-        boards[1].publish_meeting(call, 2, true);
+        boards[1].publish_arrival(call, 2, true);
         let seen = &boards[2];
         assert_eq!((seen.point_of(1, call), seen.point_of(0, call)), (Some(9), None));
         assert_eq!((seen.signature_of(1, call), seen.notice_of(1, call)), (u64::MAX, notice));
-        let rounds = [1, 2, 3].map(|round| seen.meeting_of(1, call, round));
+        let rounds = [1, 2, 3].map(|round| seen.arrival_of(1, call, round));
         assert_eq!(rounds, [None, Some(true), None], "call {call}");
         let later = call.wrapping_add(DEPTH);
-        assert_eq!((seen.point_of(1, later), seen.meeting_of(1, later, 2)), (None, None));
+        assert_eq!((seen.point_of(1, later), seen.arrival_of(1, later, 2)), (None, None));
     }
 }
 
@@ -176,7 +176,7 @@ fn garbage_is_read_without_a_panic() {
             for rank in 0..3 {
                 let point = board.point_of(rank, call);
                 assert_eq!(point, (call == word as u32 && word != 0).then_some(word as u32));
-                let _any = [1, 2, 7, 100].map(|round| board.meeting_of(rank, call, round));
+                let _any = [1, 2, 7, 100].map(|round| board.arrival_of(rank, call, round));
                 assert_eq!(board.signature_of(rank, call), word);
                 assert_eq!(board.notice_of(rank, call).regions, [(word, word); 3]);
                 assert_eq!(board.shown_block(rank, call, 2), Block { offset: word, bytes: word });

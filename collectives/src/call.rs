@@ -103,3 +103,12 @@ impl Call {
         }
     }
 }
+
+/// The length by which the model predicts, and of which rules speak.
+pub(crate) fn bytes_of(call: &Call) -> u64 {
+    match (call.kind, &call.blocks) {
+        (Kind::Alltoall | Kind::ReduceScatter, Blocks::Equal(bytes)) => *bytes,
+        (Kind::ReduceScatter, Blocks::Listed(_)) => call.bytes / u64::from(call.size),
+        _ => call.bytes,
+    }
+}

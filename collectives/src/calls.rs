@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use lmt_core::engine::{Engine, OperationError, PeerId};
+use lmt_core::endpoint::{Engine, OperationError, PeerId};
 use lmt_core::fork_guard::Origin;
 use lmt_core::region::{Direction, RegionKey};
 
 use crate::algorithm::Algorithm;
 use crate::algorithms;
+use crate::backoff::WaitTarget;
 use crate::board::Board;
 use crate::check::{Team, call_of};
 use crate::choice::{Choice, Chooser};
@@ -19,7 +20,6 @@ use crate::domains::{Place, StreamsFrom, domains, share_a_cache};
 use crate::error::{Broken, GroupError};
 use crate::layout::DEPTH;
 use crate::operation::Operation;
-use crate::patience::Watched;
 use crate::plan::{Asked, Plan, Plans};
 use crate::reduction::Panic;
 use crate::ring::Ring;
@@ -42,7 +42,7 @@ pub(crate) struct Calls {
     ended_by_all: u32,
     /// Where this rank's slots are.
     ring: Ring,
-    /// Calls under way, oldest first, and those that have ended and are not fetched.
+    /// Calls in flight, oldest first, and those that have ended and are not fetched.
     calls: VecDeque<Slot>,
     plans: Plans,
     /// What ended calls leave for later ones.
@@ -82,13 +82,13 @@ const KEPT_WORK_BYTES: usize = 16 << 20;
 /// How long a failed call waits for others to end messages with this rank and to leave
 /// its memory.
 const PARTING: Duration = Duration::from_secs(1);
-/// Of that, at least so long once this rank has nothing under way itself.
-const LEAST_PARTING: Duration = Duration::from_millis(200);
+/// Of that, at least so long once this rank has nothing in flight itself.
+const MIN_PARTING: Duration = Duration::from_millis(200);
 /// After so long they are connected with this one, where they are not yet: of those that
 /// cannot be it is known then that they are dead.
 const UNASKED: Duration = Duration::from_millis(10);
 /// So many of them at most: all with all would be too many connections of a large group.
-const MOST_ASKED: usize = 32;
+const MAX_ASKED: usize = 32;
 /// Deaths are looked for in so many calls of `progress` once.
 const DEATHS_EVERY: u32 = 64;
 
@@ -173,10 +173,10 @@ impl Calls {
     }
 
     /// As [`Self::advance`], with a look for deaths now and then.
-    pub fn look_and_advance(&mut self, engine: &mut Engine) -> bool {
+    pub fn poll_and_advance(&mut self, engine: &mut Engine) -> bool {
         self.looks = self.looks.wrapping_add(1);
         if self.looks.is_multiple_of(DEATHS_EVERY) {
-            self.look_for_deaths(engine);
+            self.check_for_deaths(engine);
         }
         self.advance(engine)
     }
@@ -345,12 +345,12 @@ impl Calls {
         if ahead(self.ended_by_all) < DEPTH {
             return true;
         }
-        self.look_who_has_ended(number);
+        self.poll_ended_calls(number);
         ahead(self.ended_by_all) < DEPTH
     }
 
     /// Looks which calls before this one all ranks have ended.
-    fn look_who_has_ended(&mut self, number: u32) {
+    fn poll_ended_calls(&mut self, number: u32) {
         let ahead = |ended: u32| number.wrapping_sub(ended);
         let board = &self.board;
         let furthest = (0..self.team.size).map(|rank| board.ended_of(rank)).max_by_key(|&ended| ahead(ended));
@@ -363,7 +363,7 @@ impl Calls {
         if !again && let Some(begin) = self.ring.claim(number, bytes, self.ended_by_all, false) {
             return Some(begin);
         }
-        self.look_who_has_ended(number);
+        self.poll_ended_calls(number);
         self.ring.claim(number, bytes, self.ended_by_all, again)
     }
 
@@ -416,7 +416,7 @@ impl Calls {
         }
     }
 
-    /// The group is broken: what is under way ends.
+    /// The group is broken: what is in flight ends.
     fn fail(&mut self, error: GroupError, reason: Broken, engine: &mut Engine) {
         self.board.break_for(reason.word());
         self.publish(engine);
@@ -431,7 +431,7 @@ impl Calls {
         for running in running(&mut calls) {
             running.give_up(&mut self.context(engine), until, &own);
         }
-        self.part(&calls, until.max(Instant::now() + LEAST_PARTING), engine);
+        self.part(&calls, until.max(Instant::now() + MIN_PARTING), engine);
         for slot in &mut calls {
             if matches!(slot.state, State::Running(_) | State::Waiting(_)) {
                 slot.state = State::Ended(Err(Box::new(error.clone())));
@@ -450,7 +450,7 @@ impl Calls {
             if users.is_empty() {
                 return;
             }
-            if asked.len() < MOST_ASKED && Instant::now() > ask_at {
+            if asked.len() < MAX_ASKED && Instant::now() > ask_at {
                 // One with which there is no connection may be dead: now there will be
                 // one, or nobody is found where it was.
                 if let Some(peer) = users.into_iter().find(|peer| !asked.contains(peer)) {
@@ -459,7 +459,7 @@ impl Calls {
                 }
             }
             // What it says does not matter: a forked child has nothing to part with.
-            let _slept = engine.nap(Duration::from_micros(200));
+            let _slept = engine.sleep_at_most(Duration::from_micros(200));
             let _moved = engine.progress();
         }
     }
@@ -476,7 +476,7 @@ impl Calls {
             let users = others.filter(|&rank| running.may_be_used_by(rank, &self.board));
             users.map(|rank| self.members[rank as usize].peer).collect::<Vec<_>>()
         };
-        let is_gone = |peer| engine.peer_error(peer).is_some() || engine.has_found_nobody(peer);
+        let is_gone = |peer| engine.peer_error(peer).is_some() || engine.has_no_listener(peer);
         exposed.flat_map(of_one).filter(|&peer| !is_gone(peer)).collect()
     }
 
@@ -501,16 +501,16 @@ impl Calls {
     }
 }
 
-impl Watched for Calls {
+impl WaitTarget for Calls {
     fn board(&self) -> &Board {
         &self.board
     }
 
-    fn has_news(&mut self, engine: &mut Engine) -> bool {
+    fn poll_events(&mut self, engine: &mut Engine) -> bool {
         self.advance(engine)
     }
 
-    fn look_for_deaths(&mut self, engine: &mut Engine) {
+    fn check_for_deaths(&mut self, engine: &mut Engine) {
         if self.error.is_none()
             && self.origin.is_this_process()
             && let Some(why) = self.missed(engine)

@@ -66,7 +66,7 @@ fn check_sides(operation: &Operation<'_>, team: &Team) -> Result<(), Wrong> {
         return Err(format!("rank {} {who} the root and must call `{form}` or one of its forms", team.rank));
     }
     if operation.output.as_ref().is_some_and(|output| !output.is_for_writing()) {
-        return Err("what a call writes must be lent for writing".into());
+        return Err("what a call writes must be passed for writing".into());
     }
     Ok(())
 }

@@ -83,7 +83,7 @@ fn each_side_calls_its_form() {
 
 #[test]
 fn what_is_written_is_lent_for_writing() {
-    let sentence = "what a call writes must be lent for writing";
+    let sentence = "what a call writes must be passed for writing";
     assert_eq!(wrong(0, Operation::broadcast(1, read(5))), sentence);
     assert_eq!(wrong(0, Operation::scattered(1, read(5))), sentence);
     assert_eq!(wrong(0, Operation::allgather(read(5), read(15))), sentence);

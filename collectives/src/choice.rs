@@ -10,7 +10,7 @@ use lmt_selector::contention::Parameters;
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{MOST_SWAPPED_BYTES, Unsuitable, has_too_many_pieces, is_swap, piece_bytes};
-use crate::call::{Blocks, Call};
+use crate::call::{Blocks, Call, bytes_of};
 use crate::error::GroupError;
 use crate::model;
 use crate::rules::{Rules, Situation};
@@ -86,7 +86,7 @@ impl Chooser {
     }
 
     /// Before the ranks have told each other what they may do.
-    pub fn before_all_have_met(mut self) -> Self {
+    pub fn before_entry_barrier(mut self) -> Self {
         self.single_copy = false;
         self
     }
@@ -166,7 +166,7 @@ impl Chooser {
 
     /// What rules are asked with.
     pub(crate) fn situation(&self, call: &Call, is_listed: bool) -> Situation {
-        let fits_slot = !is_listed && most_posted(call) <= call.slot_bytes;
+        let fits_slot = !is_listed && max_posted(call) <= call.slot_bytes;
         let suits_slots = !is_listed && suits_slots(call);
         Situation { is_listed, fits_slot, suits_slots, single_copy: self.single_copy }
     }
@@ -197,15 +197,6 @@ fn candidates(call: &Call, in_lists: bool) -> impl Iterator<Item = Algorithm> {
     Algorithm::of(call.kind).filter(can)
 }
 
-/// The length by which the model predicts, and of which rules speak.
-pub(crate) fn bytes_of(call: &Call) -> u64 {
-    match (call.kind, &call.blocks) {
-        (Kind::Alltoall | Kind::ReduceScatter, Blocks::Equal(bytes)) => *bytes,
-        (Kind::ReduceScatter, Blocks::Listed(_)) => call.bytes / u64::from(call.size),
-        _ => call.bytes,
-    }
-}
-
 /// The model of a group on this machine.
 fn model_of<'p>(call: &Call, figures: &'p Parameters) -> model::Model<'p> {
     let model = model::Model::new(figures, model::Counting::Readers);
@@ -224,7 +215,7 @@ fn by_model(call: &Call, bytes: u64, form: Form, figures: &Parameters) -> Choice
 }
 
 /// The most that a rank posts if the call goes through slots.
-fn most_posted(call: &Call) -> u64 {
+fn max_posted(call: &Call) -> u64 {
     match (call.kind, &call.blocks) {
         (Kind::Scatter, _) => call.bytes.saturating_mul(u64::from(call.size - 1)),
         (Kind::Alltoall, Blocks::Equal(bytes)) => bytes.saturating_mul(u64::from(call.size - 1)),
@@ -249,7 +240,7 @@ fn suits_slots(call: &Call) -> bool {
         (1 | 2, true) => COMBINED_SLOT_OF_TWO_BYTES,
         (ranks, _) => (SLOTS_OF_ALL_BYTES / u64::from(ranks)).clamp(4 << 10, 128 << 10),
     };
-    most_posted(call) <= call.slot_bytes.min(most)
+    max_posted(call) <= call.slot_bytes.min(most)
 }
 
 /// As measured on two CPUs that share a cache, with 2 to 8 ranks
@@ -290,7 +281,7 @@ const SHORT_PIECES_BYTES: u64 = 512 << 10;
 
 /// Of many ranks each has little of another's slot for itself; in pieces shorter than this
 /// what all have for each other takes longer than single copies do.
-const LEAST_PIECE_BYTES: u64 = 32 << 10;
+const MIN_PIECE_BYTES: u64 = 32 << 10;
 
 /// Up to so many bytes for each rank all of them are posted at once; of more the first are
 /// taken while the last are posted.
@@ -306,7 +297,7 @@ fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
     if call.kind.combines() || form.in_lists {
         return None;
     }
-    let fits = most_posted(call) <= call.slot_bytes;
+    let fits = max_posted(call) <= call.slot_bytes;
     let is_cached = bytes <= CACHED_BYTES;
     match (call.kind, call.size) {
         (Kind::Broadcast | Kind::Scatter | Kind::Gather, 0..=2) => {
@@ -340,7 +331,7 @@ fn through_slots(call: &Call, bytes: u64, form: Form) -> Option<Algorithm> {
 /// In long pieces, if slots have room for such, and not too many are needed.
 fn long_pieces(call: &Call) -> Option<Algorithm> {
     let piece_bytes = piece_bytes(call.kind, call.size, call.slot_bytes, 128 << 10);
-    let does = piece_bytes >= LEAST_PIECE_BYTES && !has_too_many_pieces(call, 128);
+    let does = piece_bytes >= MIN_PIECE_BYTES && !has_too_many_pieces(call, 128);
     does.then_some(Algorithm::Pipelined(128))
 }
 

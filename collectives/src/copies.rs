@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use lmt_core::engine::Engine;
+use lmt_core::endpoint::Engine;
 use lmt_core::region::Direction;
 use lmt_core::selection::Taken;
 
@@ -74,7 +74,7 @@ pub(crate) fn ways(copies: &[(Member, Direction, u64)], engine: &Engine) -> Vec<
         let explanation = engine.explain_one_sided(member.peer, direction, bytes).ok()?;
         let by = match explanation.taken {
             Taken::By { mechanism, .. } => mechanism,
-            Taken::Unknown => "what is found out when the two meet".to_owned(),
+            Taken::Unknown => "what is found out when the two connect".to_owned(),
             _ => "no mechanism, for none reaches the other's memory".to_owned(),
         };
         Some((direction, bytes, format!("by {by} ({}, {})", explanation.rule, explanation.source)))

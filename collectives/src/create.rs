@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lmt::launch;
 use lmt::{Address, Endpoint, EndpointId};
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::engine::{Engine, Label, SendMode, Source, TagMatch, Wanted};
+use lmt_core::endpoint::{Engine, Label, SendMode, Source, TagMatch, Wanted};
 use lmt_core::region::{Direction, Protection, RegionKey};
 use lmt_core::shared_memory::SharedMemory;
 
@@ -32,16 +32,16 @@ use crate::signature::mix;
 /// from 8 ranks on; it is allocated when the group is made.
 pub const fn slot_bytes(ranks: u32) -> u64 {
     let share = ALL_SLOTS_BYTES / if ranks == 0 { 1 } else { ranks as u64 };
-    let share = if share < LEAST_SLOT_BYTES { LEAST_SLOT_BYTES } else { share };
-    if share > MOST_SLOT_BYTES { MOST_SLOT_BYTES } else { share }
+    let share = if share < MIN_SLOT_BYTES { MIN_SLOT_BYTES } else { share };
+    if share > MAX_SLOT_BYTES { MAX_SLOT_BYTES } else { share }
 }
 
 const ALL_SLOTS_BYTES: u64 = 8 << 20;
-const LEAST_SLOT_BYTES: u64 = 8 << 10;
-const MOST_SLOT_BYTES: u64 = 1 << 20;
+const MIN_SLOT_BYTES: u64 = 8 << 10;
+const MAX_SLOT_BYTES: u64 = 1 << 20;
 
 /// The most ranks of a group.
-pub const MOST_RANKS: u32 = 1024;
+pub const MAX_RANKS: u32 = 1024;
 
 impl<'e> Group<'e> {
     /// Makes a group of the endpoints at these addresses, in this order of ranks; this
@@ -162,7 +162,7 @@ impl<'e> Group<'e> {
         })?;
         let team = Team { rank, size, domains: Rc::from([]), slot_bytes: layout.slot_bytes };
         let (chooser, wrong) = chooser.map_or_else(|e| (Chooser::default(), Some(e)), |c| (c, None));
-        let group = Self::new(endpoint, board, members, team, tag, chooser.before_all_have_met());
+        let group = Self::new(endpoint, board, members, team, tag, chooser.before_entry_barrier());
         if rank == 0 {
             group.keep_board(*key);
         }
@@ -228,8 +228,8 @@ fn chooser(endpoint: &Endpoint) -> Result<Chooser, GroupError> {
 
 fn own_rank(endpoint: &Endpoint, ids: &[EndpointId]) -> Result<u32, GroupError> {
     let wrong = |sentence: String| Err(GroupError::Members(sentence));
-    if ids.len() > MOST_RANKS as usize {
-        return wrong(format!("{} members are more than the {MOST_RANKS} that a group may have", ids.len()));
+    if ids.len() > MAX_RANKS as usize {
+        return wrong(format!("{} members are more than the {MAX_RANKS} that a group may have", ids.len()));
     }
     let mut sorted = ids.to_vec();
     sorted.sort_unstable_by_key(|id| id.to_bytes());
@@ -339,7 +339,7 @@ fn confirm(
     }
     let board = board?;
     for (other, member) in (1..).zip(&members[1..]) {
-        match hear_whether_it_has_the_board(engine, members[0].id, *member, tag) {
+        match await_board_confirmation(engine, members[0].id, *member, tag) {
             Ok(true) => {}
             Ok(false) => board.break_for(Broken::Failed(other).word()),
             Err(_) => board.break_for(Broken::Died(other).word()),
@@ -350,7 +350,7 @@ fn confirm(
 
 /// Calls of this endpoint's other groups go on meanwhile: the member may be waiting for
 /// one of them.
-fn hear_whether_it_has_the_board(
+fn await_board_confirmation(
     engine: &mut Engine,
     own: EndpointId,
     member: Member,
@@ -363,7 +363,7 @@ fn hear_whether_it_has_the_board(
     while !engine.is_done(request) {
         let moved = engine.progress()?;
         if !others::advance_all(own, engine) && !moved {
-            engine.nap(CONNECTION_LOOK)?;
+            engine.sleep_at_most(CONNECTION_POLL_INTERVAL)?;
         }
     }
     engine.wait(request)?;
@@ -375,7 +375,7 @@ fn hear_whether_it_has_the_board(
 /// with rank 0 and its neighbours, and with others as it needs them.
 const ALL_CONNECT: u32 = 64;
 /// How long to wait between looks at connections that are being made.
-const CONNECTION_LOOK: Duration = Duration::from_millis(1);
+const CONNECTION_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Whether this rank may reach into the memory of those that it connects with, up to
 /// [`ALL_CONNECT`] ranks all. Beyond, where rights differ between ranks, a call fails and
@@ -402,7 +402,7 @@ fn may_reach(engine: &mut Engine, members: &[Member], rank: u32) -> Result<bool,
             return Err(lmt::OperationError::Peer(error.clone()).into());
         }
         if !answers.is_empty() {
-            engine.wait_for_progress(Some(Instant::now() + CONNECTION_LOOK))?;
+            engine.wait_for_progress(Some(Instant::now() + CONNECTION_POLL_INTERVAL))?;
         }
     }
     Ok(may)

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)] // The one call that reaches it.
 
 use lmt::Endpoint;
-use lmt_core::engine::Engine;
+use lmt_core::endpoint::Engine;
 
 /// Calls `f` with the endpoint's engine. It stays where it is: `f` must not put another
 /// in its place, and nothing in this crate does.

@@ -1,7 +1,7 @@
 //! What goes wrong in a group.
 #![forbid(unsafe_code)]
 
-use lmt_core::engine::OperationError;
+use lmt_core::endpoint::OperationError;
 
 use crate::algorithms::Unsuitable;
 

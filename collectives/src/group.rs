@@ -9,6 +9,7 @@ use lmt::{Endpoint, EndpointId};
 use lmt_core::region::RegionKey;
 
 use crate::algorithm::Algorithm;
+use crate::backoff::WaitBackoff;
 use crate::board::Board;
 use crate::calls::Calls;
 use crate::check::Team;
@@ -19,9 +20,7 @@ use crate::engine::with_engine;
 use crate::error::GroupError;
 use crate::operation::Operation;
 use crate::others;
-use crate::patience::Patience;
 use crate::running::Member;
-use crate::scope::Scope;
 
 /// Ranks that do things together: one endpoint each, all of the same machine.
 ///
@@ -33,11 +32,11 @@ use crate::scope::Scope;
 /// # Failure
 /// Where the arguments of ranks differ or are wrong, all ranks have an error and the
 /// group goes on. When a rank dies, closes its endpoint or cannot go on, the group is
-/// broken: whatever is under way on others ends in an error that names the rank, and so
+/// broken: whatever is in flight on others ends in an error that names the rank, and so
 /// does every later call. A new group of the living takes its place. A call that has
 /// failed returns when the other ranks are known to have left this rank's memory; one
 /// that does not say so for a second, because it is stopped, may be writing to it still.
-/// If a message with it is under way then, the endpoint forgets it as
+/// If a message with it is in flight then, the endpoint forgets it as
 /// [`lmt::Endpoint::remove_peer`] does.
 ///
 /// # Threads
@@ -123,15 +122,6 @@ impl<'e> Group<'e> {
         result
     }
 
-    /// Calls `body` with a scope in which operations run side by side and beside other
-    /// work; all have ended when it returns. On all ranks they begin in the same order.
-    pub fn scope<'env, F, T>(&'env self, body: F) -> T
-    where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
-    {
-        crate::scope::with_scope(self, body)
-    }
-
     /// Which algorithm a call would take if none is named, and why, in words; where it
     /// copies out of or into others' memory, by which mechanism, too.
     ///
@@ -146,7 +136,7 @@ impl<'e> Group<'e> {
         Ok((choice.algorithm, told.join("; ")))
     }
 
-    /// Moves calls that are under way forward, without waiting; so do [`Scope`]'s
+    /// Moves calls that are in flight forward, without waiting; so do [`crate::Scope`]'s
     /// requests. Returns whether anything moved; where call after call finds nothing, others
     /// are let run ([`Endpoint::progress`]).
     ///
@@ -157,9 +147,9 @@ impl<'e> Group<'e> {
             let inner = &mut *self.inner.borrow_mut();
             with_engine(self.endpoint, |engine| {
                 let moved = engine.progress()?;
-                let moved = inner.look_and_advance(engine) | moved;
+                let moved = inner.poll_and_advance(engine) | moved;
                 if !moved {
-                    engine.let_others_run_if_idle();
+                    engine.yield_if_idle();
                 }
                 Ok::<_, GroupError>(moved)
             })?
@@ -204,17 +194,17 @@ impl<'e> Group<'e> {
     fn wait_quietly(&self, number: u32) -> Result<(), GroupError> {
         let inner = &mut *self.inner.borrow_mut();
         with_engine(self.endpoint, |engine| {
-            let mut patience = Patience::new(engine, inner.size());
+            let mut backoff = WaitBackoff::new(engine, inner.size());
             loop {
                 let moved = inner.advance(engine);
                 if let Some(result) = inner.fetch(number) {
                     return result;
                 }
-                let mut moved = engine.progress_hastily()? || moved;
-                if !moved && patience.is_time_for_others() {
+                let mut moved = engine.progress()? || moved;
+                if !moved && backoff.is_time_for_others() {
                     moved = others::advance(self.id, engine);
                 }
-                patience.wait(moved, inner, engine)?;
+                backoff.wait(moved, inner, engine)?;
             }
         })
     }

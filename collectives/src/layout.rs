@@ -4,7 +4,7 @@
 /// What the board begins with; another layout has another.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"lmtgrp\x03\0");
 
-/// How many calls a rank may have under way: cards of later ones take the places of
+/// How many calls a rank may have in flight: cards of later ones take the places of
 /// earlier ones, once all ranks have ended those.
 pub(crate) const DEPTH: u32 = if cfg!(loom) { 1 } else { 4 };
 
@@ -26,7 +26,7 @@ const SLOTS: u64 = 2;
 
 /// A cell of two ranks. Both of a call and what is copied stay in a core's own cache.
 pub(crate) const CELL_BYTES: u64 = 64 << 10;
-/// So many has each call that may be under way, in groups of as many ranks.
+/// So many has each call that may be in flight, in groups of as many ranks.
 pub(crate) const CELLS: u32 = 2;
 
 /// The shape of a board.
@@ -109,7 +109,7 @@ impl Layout {
     }
 
     /// The ranks that `rank` looks at in a round.
-    pub fn met_in(&self, rank: u32, round: u32) -> impl Iterator<Item = u32> + use<> {
+    pub fn partners_in(&self, rank: u32, round: u32) -> impl Iterator<Item = u32> + use<> {
         let (size, rank) = (u64::from(self.size), u64::from(rank));
         let stride = u64::from(RADIX).pow(round);
         let steps = (1..u64::from(RADIX)).map(move |step| step * stride);

@@ -64,7 +64,7 @@ fn a_meeting_reaches_everybody() {
         for round in 0..layout.rounds() {
             let before = known.clone();
             for rank in 0..size {
-                for met in layout.met_in(rank, round) {
+                for met in layout.partners_in(rank, round) {
                     known[rank as usize].extend(&before[met as usize]);
                 }
             }

@@ -149,7 +149,7 @@ impl Places {
                 let part = Segment { address, bytes: span.bytes as usize };
                 // SAFETY: the scratch memory lives, unmoved, until `into_work`, which
                 // comes after the end of all that was begun in the call. That no two
-                // operations under way use the same bytes otherwise than for reading is
+                // operations in flight use the same bytes otherwise than for reading is
                 // what programs see to (their simulation finds those that do not); two
                 // that did would mix bytes, which any are valid.
                 return unsafe { Buffer::new(&[part], access) }.ok();

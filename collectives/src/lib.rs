@@ -11,6 +11,8 @@ mod algorithm;
 #[cfg(not(loom))]
 pub mod algorithms;
 #[cfg(not(loom))]
+mod backoff;
+#[cfg(not(loom))]
 mod board;
 pub mod call;
 #[cfg(not(loom))]
@@ -27,6 +29,7 @@ mod create;
 mod domains;
 #[cfg(not(loom))]
 mod engine;
+mod entry_barrier;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
@@ -37,7 +40,6 @@ mod group;
 mod layout;
 #[cfg(not(loom))]
 mod lent;
-mod meeting;
 #[cfg(not(loom))]
 pub mod model;
 #[cfg(not(loom))]
@@ -46,8 +48,6 @@ mod operation;
 mod others;
 #[cfg(not(loom))]
 mod pace;
-#[cfg(not(loom))]
-mod patience;
 #[cfg(not(loom))]
 mod plan;
 #[cfg(not(loom))]
@@ -77,7 +77,7 @@ pub use call::Block;
 #[cfg(not(loom))]
 pub use copies::Copies;
 #[cfg(not(loom))]
-pub use create::{MOST_RANKS, slot_bytes};
+pub use create::{MAX_RANKS, slot_bytes};
 #[cfg(not(loom))]
 pub use error::GroupError;
 #[cfg(not(loom))]

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use lmt_core::engine::Engine;
+use lmt_core::endpoint::Engine;
 use lmt_core::identity::EndpointId;
 
 use crate::calls::Calls;

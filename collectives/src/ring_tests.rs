@@ -13,7 +13,7 @@ fn one_that_is_to_begin_again_does_where_nothing_is_under_way() {
     let mut ring = Ring::new(1024);
     assert_eq!((ring.claim(0, 128, 0, false), ring.claim(1, 128, 1, false)), (Some(0), Some(128)));
     assert_eq!(ring.claim(2, 256, 2, true), Some(0));
-    assert_eq!(ring.claim(3, 256, 2, true), Some(256), "the one before is under way");
+    assert_eq!(ring.claim(3, 256, 2, true), Some(256), "the one before is in flight");
     assert_eq!(ring.claim(4, 256, 4, true), Some(0));
     assert_eq!(ring.claim(5, 256, 5, false), Some(256));
 }

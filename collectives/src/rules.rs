@@ -8,8 +8,7 @@ use lmt_selector::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::algorithms::{goes_round, has_too_many_pieces, is_swap};
-use crate::call::Call;
-use crate::choice::bytes_of;
+use crate::call::{Call, bytes_of};
 use crate::error::GroupError;
 
 /// The rules of a configuration, by authority, with their names understood.
@@ -40,7 +39,7 @@ pub(crate) struct Situation {
 
 /// Why a rule that fits cannot be followed. All ranks come to the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unfit {
+enum RuleMismatch {
     Denied,
     Slot,
     Ring {
@@ -114,26 +113,30 @@ impl fmt::Display for Rule {
 }
 
 /// Why an algorithm cannot do a call of an operation that it does.
-fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<Unfit> {
+fn unfit(algorithm: Algorithm, call: &Call, situation: Situation) -> Option<RuleMismatch> {
     let Situation { is_listed, fits_slot, single_copy, .. } = situation;
     if algorithm.needs_single_copy() && !single_copy {
-        return Some(Unfit::Denied);
+        return Some(RuleMismatch::Denied);
     }
     match algorithm {
         // Of listed blocks alltoall sends by messages what does not fit.
-        Algorithm::Slots if !(fits_slot || is_listed && call.kind == Kind::Alltoall) => Some(Unfit::Slot),
-        Algorithm::RingNeighbor(j) if !goes_round(call.size, j) => Some(Unfit::Ring { size: call.size }),
-        Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
-            Some(Unfit::Lists)
+        Algorithm::Slots if !(fits_slot || is_listed && call.kind == Kind::Alltoall) => {
+            Some(RuleMismatch::Slot)
         }
-        Algorithm::Swap if !is_swap(call) => Some(Unfit::Swap),
-        Algorithm::Pipelined(_) if is_listed => Some(Unfit::Lists),
-        Algorithm::Pipelined(kib) if has_too_many_pieces(call, kib) => Some(Unfit::Pieces),
+        Algorithm::RingNeighbor(j) if !goes_round(call.size, j) => {
+            Some(RuleMismatch::Ring { size: call.size })
+        }
+        Algorithm::Bruck | Algorithm::BruckMessages if is_listed && call.kind == Kind::Alltoall => {
+            Some(RuleMismatch::Lists)
+        }
+        Algorithm::Swap if !is_swap(call) => Some(RuleMismatch::Swap),
+        Algorithm::Pipelined(_) if is_listed => Some(RuleMismatch::Lists),
+        Algorithm::Pipelined(kib) if has_too_many_pieces(call, kib) => Some(RuleMismatch::Pieces),
         _ => None,
     }
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for RuleMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied => f.write_str("some ranks may not reach into others' memory"),

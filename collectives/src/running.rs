@@ -1,11 +1,11 @@
-//! One call, about to begin or under way: its program, and how far this rank is in it.
+//! One call, about to begin or in flight: its program, and how far this rank is in it.
 #![forbid(unsafe_code)]
 
 use std::rc::Rc;
 use std::time::Instant;
 
 use lmt_core::buffer::{Access, Buffer, copy_between, copy_between_past_caches};
-use lmt_core::engine::{Engine, PeerId, RequestId};
+use lmt_core::endpoint::{Engine, PeerId, RequestId};
 use lmt_core::identity::EndpointId;
 use lmt_core::region::{Protection, RegionKey};
 
@@ -13,14 +13,14 @@ use crate::algorithm::Kind;
 use crate::board::Board;
 use crate::call::{Blocks, Call};
 use crate::domains::StreamsFrom;
+use crate::entry_barrier::EntryBarrier;
 use crate::error::GroupError;
 use crate::lent::{Memory, Places};
-use crate::meeting::Meeting;
 use crate::operation::Operation;
 use crate::plan::Plan;
 use crate::program::{Action, Place, Span};
 use crate::reduction::{Panic, Reduction};
-use crate::signature::Said;
+use crate::signature::PostedSignature;
 use crate::words::Notice;
 
 mod transfers;
@@ -60,14 +60,14 @@ enum Stage {
     /// It has not begun.
     Waiting,
     /// It meets the others.
-    Meeting(Meeting),
+    EntryBarrier(EntryBarrier),
     /// In this step of the program.
     Step(usize),
     /// At its end.
     Over,
 }
 
-/// One call, about to begin or under way.
+/// One call, about to begin or in flight.
 pub(crate) struct Running {
     /// The call's number in its group.
     pub number: u32,
@@ -175,7 +175,8 @@ impl Running {
         work.resize(self.plan.program.work_bytes as usize, 0);
         self.places.lend_work(work);
         self.slot = slot;
-        self.stage = Stage::Meeting(Meeting::new(context.board, self.number, self.plan.signature.hash));
+        self.stage =
+            Stage::EntryBarrier(EntryBarrier::new(context.board, self.number, self.plan.signature.hash));
         let arrived = self.arrive(context);
         if arrived.is_err() {
             self.take_back(context);
@@ -263,7 +264,7 @@ impl Running {
                 Place::Output | Place::Work => (Access::Write, Protection::READ_WRITE),
             };
             let whole = self.part(Span { place, offset: 0, bytes }, access)?;
-            let key = engine.declare_region(whole, protection)?;
+            let key = engine.register_region(whole, protection)?;
             self.regions.push(key);
             regions[at] = (key.handle(), bytes);
         }
@@ -297,7 +298,7 @@ impl Running {
         loop {
             let is_done = match &mut self.stage {
                 Stage::Waiting | Stage::Over => return Ok(moved),
-                Stage::Meeting(meeting) => meeting.is_round_met(context.board),
+                Stage::EntryBarrier(entry_barrier) => entry_barrier.is_round_complete(context.board),
                 Stage::Step(_) => self.is_step_done(context)?,
             };
             if !is_done {
@@ -312,12 +313,12 @@ impl Running {
     fn next(&mut self, context: &mut Context<'_>) -> Result<(), GroupError> {
         let next_step = match &mut self.stage {
             Stage::Waiting | Stage::Over => return Ok(()),
-            Stage::Meeting(meeting) => {
-                if meeting.begin_next_round(context.board) {
+            Stage::EntryBarrier(entry_barrier) => {
+                if entry_barrier.begin_next_round(context.board) {
                     self.told = true;
                     return Ok(());
                 }
-                if meeting.differs() {
+                if entry_barrier.differs() {
                     let error = self.mismatch(context);
                     self.end(context);
                     return Err(error);
@@ -350,8 +351,8 @@ impl Running {
                     && context.board.signature_of(rank, self.number) != self.plan.signature.hash
             })
             .unwrap_or(context.rank);
-        let mut theirs = Said(context.board.notice_of(other, self.number).call).to_string();
-        let ours = Said(self.plan.signature.words).to_string();
+        let mut theirs = PostedSignature(context.board.notice_of(other, self.number).call).to_string();
+        let ours = PostedSignature(self.plan.signature.words).to_string();
         if theirs == ours {
             theirs += " with another reduction, other lengths in its list, or in place where this one is not";
         }
@@ -503,7 +504,7 @@ impl Running {
             if context.engine.wait_until(open.request, Some(until)).is_none() {
                 let peer = context.members[open.rank as usize].peer;
                 // Refused where it was given up for a message before, or is needed.
-                let _known = context.engine.give_up_peer(peer, own);
+                let _known = context.engine.abandon_peer(peer, own);
                 let _ended = context.engine.wait(open.request);
             }
         }

@@ -43,13 +43,17 @@ impl Drop for Leave<'_, '_> {
     }
 }
 
-pub(crate) fn with_scope<'env, F, T>(group: &'env Group<'_>, body: F) -> T
-where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
-{
-    let scope = Scope { group, open: RefCell::default(), scope: PhantomData, env: PhantomData };
-    let _leave = Leave { group: scope.group, open: &scope.open };
-    body(&scope)
+impl Group<'_> {
+    /// Calls `body` with a scope in which operations run side by side and beside other
+    /// work; all have ended when it returns. On all ranks they begin in the same order.
+    pub fn scope<'env, F, T>(&'env self, body: F) -> T
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+    {
+        let scope = Scope { group: self, open: RefCell::default(), scope: PhantomData, env: PhantomData };
+        let _leave = Leave { group: scope.group, open: &scope.open };
+        body(&scope)
+    }
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {

@@ -61,9 +61,9 @@ impl Mixer {
 }
 
 /// What a rank says that it calls, read from the two words; anything may stand there.
-pub(crate) struct Said(pub [u64; 2]);
+pub(crate) struct PostedSignature(pub [u64; 2]);
 
-impl fmt::Display for Said {
+impl fmt::Display for PostedSignature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, bytes] = self.0;
         if first & WRONG == WRONG {

@@ -19,7 +19,7 @@ fn call(kind: Kind, bytes: u64) -> Call {
 }
 
 fn said(call: &Call, algorithm: Algorithm, is_listed: bool) -> String {
-    Said(Signature::of(call, algorithm, 0, is_listed).words).to_string()
+    PostedSignature(Signature::of(call, algorithm, 0, is_listed).words).to_string()
 }
 
 #[test]
@@ -71,12 +71,12 @@ fn it_says_what_the_call_is() {
     );
     assert_eq!(said(&call(Kind::Alltoall, 9), Algorithm::Pairwise, true), "alltoallv by pairwise");
     assert_eq!(said(&call(Kind::Allreduce, 8), Algorithm::Slots, false), "allreduce of 8 bytes by slots");
-    assert!(Said(Signature::of_wrong(3).words).to_string().contains("wrong arguments"));
+    assert!(PostedSignature(Signature::of_wrong(3).words).to_string().contains("wrong arguments"));
 }
 
 #[test]
 fn anything_that_a_peer_may_have_written_says_something() {
     for word in [0, u64::MAX, 0x3e, 1 << 63, 0xdead_beef_dead_beef] {
-        assert!(!Said([word, word]).to_string().is_empty());
+        assert!(!PostedSignature([word, word]).to_string().is_empty());
     }
 }

@@ -119,8 +119,8 @@ impl<L: Lines> Words<L> {
     }
 
     /// The ranks that this one looks at in a round of a meeting.
-    pub fn met_in(&self, round: u32) -> impl Iterator<Item = u32> + use<L> {
-        self.layout.met_in(self.rank, round)
+    pub fn partners_in(&self, round: u32) -> impl Iterator<Item = u32> + use<L> {
+        self.layout.partners_in(self.rank, round)
     }
 
     pub fn layout(&self) -> &Layout {
@@ -194,17 +194,17 @@ impl<L: Lines> Words<L> {
 
     /// Says that this rank has met all that it was to meet in this round (from 1 on),
     /// and whether all of them call the same.
-    pub fn publish_meeting(&self, call: u32, round: u32, differs: bool) {
+    pub fn publish_arrival(&self, call: u32, round: u32, differs: bool) {
         let word = u64::from(call) << 1 | u64::from(differs);
         let words = &self.card(self.rank, call).0;
-        // Release: whoever sees it (`meeting_of`) sees what the ranks that this one has
+        // Release: whoever sees it (`arrival_of`) sees what the ranks that this one has
         // met have shown, since this rank has seen that.
         words[card::MET + (round as usize - 1) % card::ROUNDS].store(word + (1 << 33), Ordering::Release);
     }
 
     /// Whether a rank has met all of a round, and if so whether calls differ.
-    pub fn meeting_of(&self, rank: u32, call: u32, round: u32) -> Option<bool> {
-        // Acquire: see `publish_meeting`.
+    pub fn arrival_of(&self, rank: u32, call: u32, round: u32) -> Option<bool> {
+        // Acquire: see `publish_arrival`.
         let word =
             self.card(rank, call).0[card::MET + (round as usize - 1) % card::ROUNDS].load(Ordering::Acquire);
         // The bit above the call's number tells call 0 from memory that nobody wrote.

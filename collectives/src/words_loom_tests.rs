@@ -1,6 +1,6 @@
 //! Models of the board's words, run by loom over every interleaving up to a bound:
 //! `RUSTFLAGS="--cfg loom" cargo test -p lmt-collectives --release --lib loom`. There a
-//! rank has one call under way, and in a round of a meeting looks at one other.
+//! rank has one call in flight, and in a round of a meeting looks at one other.
 #![allow(unsafe_code)] // loom cells stand for the slots, and for memory that is lent.
 
 use loom::cell::UnsafeCell;
@@ -9,7 +9,7 @@ use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::*;
-use crate::meeting::Meeting;
+use crate::entry_barrier::EntryBarrier;
 
 /// A board on the heap, with a cell a rank in which loom detects races.
 struct Memory {
@@ -100,13 +100,13 @@ fn slot(rank: u32, call: u32) -> u64 {
 /// Meets all, whether calls differ; nothing if some do not come within a few looks, as
 /// in some interleaving they do.
 fn meet(board: &Board, call: u32, signature: u64) -> Option<bool> {
-    let mut meeting = Meeting::new(board, call, signature);
+    let mut entry_barrier = EntryBarrier::new(board, call, signature);
     loop {
-        if !(0..2).any(|_| meeting.is_round_met(board)) {
+        if !(0..2).any(|_| entry_barrier.is_round_complete(board)) {
             return None;
         }
-        if !meeting.begin_next_round(board) {
-            return Some(meeting.differs());
+        if !entry_barrier.begin_next_round(board) {
+            return Some(entry_barrier.differs());
         }
     }
 }
@@ -164,9 +164,9 @@ fn loom_ranks_meet() {
 #[test]
 fn loom_no_wake_up_is_lost() {
     model(3, || {
-        let bell = Arc::new((Mutex::new(false), Condvar::new()));
+        let doorbell = Arc::new((Mutex::new(false), Condvar::new()));
         on_ranks(2, move |board| {
-            let (rung, ring) = &*bell;
+            let (rung, ring) = &*doorbell;
             if board.rank == 0 {
                 board.publish(0, 1);
                 if board.sleepers().any(|rank| rank == 1) {

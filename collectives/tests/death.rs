@@ -115,7 +115,7 @@ fn of_eighty() {
     killed(test_name!(), 80, 43);
 }
 
-/// A call is left while a message to or from a stopped rank is under way: it ends within
+/// A call is left while a message to or from a stopped rank is in flight: it ends within
 /// the second for which that rank is waited for.
 #[test]
 fn beside_one_that_is_stopped() {
@@ -162,7 +162,7 @@ fn beside_one_that_is_stopped() {
         );
         load.took_less("leaving the call", took, Duration::from_millis(1500));
     }
-    // Else the message was never under way when its rank was stopped.
+    // Else the message was never in flight when its rank was stopped.
     assert!(longest_ms.get() >= 900, "no round waited for the stopped rank: {} ms", longest_ms.get());
 }
 

@@ -89,7 +89,7 @@ fn many_calls_at_once() {
         let group = group(&endpoint, ranks);
         let (own, size) = (group.rank(), group.size());
         for round in 0..10 {
-            // More than may be under way: the others begin when there is room.
+            // More than may be in flight: the others begin when there is room.
             let mut copies: Vec<Vec<u8>> = (0..12)
                 .map(|call| if call % size == own { bytes(round, call, 0, 50_000) } else { vec![0; 50_000] })
                 .collect();

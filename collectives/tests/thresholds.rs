@@ -29,11 +29,11 @@ fn thresholds(size: u32) -> Vec<u64> {
 /// The lengths of a kind, in its elements.
 fn lengths(kind: Kind, size: u32) -> Vec<u64> {
     let element_bytes = if is_reduction(kind) { 8 } else { 1 };
-    let around = |bytes| {
+    let shared_state = |bytes| {
         let at: u64 = bytes / element_bytes;
         [at.saturating_sub(1), at, at + 1]
     };
-    thresholds(size).into_iter().flat_map(around).collect()
+    thresholds(size).into_iter().flat_map(shared_state).collect()
 }
 
 /// What is chosen for a length, and some algorithm by its name, which may be one that

@@ -17,4 +17,5 @@ pub mod mapping;
 pub mod mechanisms;
 pub mod quiet;
 pub mod require;
+mod started;
 pub mod suite;

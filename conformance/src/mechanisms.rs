@@ -1,7 +1,6 @@
 //! The mechanisms that `lmt` brings, as tests ask for them.
 
-use lmt_core::mechanism::Reach;
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::{Mechanisms, Reach};
 
 /// The names of those that move messages of any memory. What reaches shared
 /// buffers only would leave all others to nobody.
@@ -12,14 +11,8 @@ use lmt_core::mechanisms::Mechanisms;
 /// assert!(some.contains(&"shm") && some.len() < all.len());
 /// ```
 pub fn of_any_memory() -> Vec<&'static str> {
-    /// What a mechanism says of itself is the same with every peer, and before
-    /// there is one.
-    const NOBODY: u32 = 0;
     let mut list = Mechanisms::new();
     lmt::list::register_all(&mut list);
-    list.known(NOBODY)
-        .iter()
-        .filter(|known| known.reach == Reach::AnyMemory)
-        .map(|known| known.name)
-        .collect()
+    let all = list.descriptions().into_iter();
+    all.filter(|one| one.reach == Reach::AnyMemory).map(|one| one.name).collect()
 }

@@ -16,20 +16,20 @@ use crate::require;
 /// For so long it is looked whether the machine is quiet.
 const LOOK: Duration = Duration::from_millis(10);
 /// A thread that is stopped for longer shares its core: a time slice is longer.
-const LONGEST_GAP: Duration = Duration::from_micros(700);
+const MAX_GAP: Duration = Duration::from_micros(700);
 /// As many cores are to be free as a pair of ranks takes.
 const CORES: usize = 2;
 
 /// Whether two threads have a core each for a moment.
-pub fn is_quiet() -> bool {
+pub fn is_quiescent() -> bool {
     thread::scope(|scope| {
-        let looks: Vec<_> = (0..CORES).map(|_| scope.spawn(longest_gap)).collect();
-        looks.into_iter().all(|look| look.join().is_ok_and(|gap| gap < LONGEST_GAP))
+        let looks: Vec<_> = (0..CORES).map(|_| scope.spawn(max_gap)).collect();
+        looks.into_iter().all(|look| look.join().is_ok_and(|gap| gap < MAX_GAP))
     })
 }
 
 /// The longest that this thread was stopped for.
-fn longest_gap() -> Duration {
+fn max_gap() -> Duration {
     let (begun, mut last, mut longest) = (Instant::now(), Instant::now(), Duration::ZERO);
     while last.duration_since(begun) < LOOK {
         let now = Instant::now();
@@ -48,7 +48,7 @@ pub struct Load {
 }
 
 /// Of the time of the cores; a quiet machine's services take less.
-const LEAST_SHARE: f64 = 0.1;
+const MIN_SHARE: f64 = 0.1;
 
 impl Load {
     /// From now on.
@@ -77,7 +77,7 @@ impl Load {
         }
         let share = self.of_others();
         assert!(
-            took < bound * 10 && share > LEAST_SHARE,
+            took < bound * 10 && share > MIN_SHARE,
             "{what} took {took:?}; at most {bound:?} was expected, and other programs had {share:.2} of the cores"
         );
         eprintln!(
@@ -123,21 +123,21 @@ fn own_time() -> Duration {
 /// When so many measurements failed at quiet moments; or when there were not so
 /// many and `LMT_REQUIRE` names `quiet`.
 pub fn holds(failures: usize, limit: Duration, mut measure: impl FnMut() -> Result<(), String>) {
-    holds_by(failures, limit, is_quiet, &mut measure);
+    holds_by(failures, limit, is_quiescent, &mut measure);
 }
 
 fn holds_by(
     failures: usize,
     limit: Duration,
-    mut is_quiet: impl FnMut() -> bool,
+    mut is_quiescent: impl FnMut() -> bool,
     measure: &mut dyn FnMut() -> Result<(), String>,
 ) {
     let deadline = Instant::now() + limit;
     let (mut failed, mut upset) = (Vec::new(), 0);
     while failed.len() < failures {
-        let was_quiet = is_quiet();
+        let was_quiet = is_quiescent();
         let Err(what) = measure() else { return };
-        if was_quiet && is_quiet() {
+        if was_quiet && is_quiescent() {
             failed.push(what);
         } else {
             upset += 1;

@@ -47,7 +47,7 @@ fn a_core_that_is_shared_is_not_quiet() {
                 }
             });
         }
-        let quiet = (0..20).filter(|_| is_quiet()).count();
+        let quiet = (0..20).filter(|_| is_quiescent()).count();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(quiet < 20, "it is always quiet");
     });

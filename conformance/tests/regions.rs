@@ -53,12 +53,12 @@ fn receive_key(endpoint: &Endpoint, other: PeerId) -> RegionKey {
 
 /// Whether some mechanism reaches the other rank's own memory; says so if not.
 fn reaches_private_memory(endpoint: &Endpoint, other: PeerId) -> bool {
-    let standings = endpoint.standings(other);
-    let able = standings.iter().any(|(_, s)| s.ours.read && s.ours.write);
+    let mechanism_status = endpoint.mechanism_status(other);
+    let able = mechanism_status.iter().any(|(_, s)| s.ours.read && s.ours.write);
     if !able {
         let required = std::env::var("LMT_REQUIRE").unwrap_or_default();
-        assert!(!required.split(',').any(|name| name == "cma"), "{standings:?}");
-        eprintln!("skipped for declared memory: {standings:?}");
+        assert!(!required.split(',').any(|name| name == "cma"), "{mechanism_status:?}");
+        eprintln!("skipped for declared memory: {mechanism_status:?}");
     }
     able
 }
@@ -109,8 +109,8 @@ fn use_region(endpoint: &Endpoint, other: PeerId, bytes: usize) {
     exchange(endpoint, other);
     // They are destroyed now, and another has taken the first one's place.
     let third = receive_key(endpoint, other);
-    assert_eq!(error_of(endpoint.get(&read_only, 0, &mut some)), RegionError::NotDeclared);
-    assert_eq!(error_of(endpoint.put(&write_only, 0, &some)), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&read_only, 0, &mut some)), RegionError::NotRegistered);
+    assert_eq!(error_of(endpoint.put(&write_only, 0, &some)), RegionError::NotRegistered);
     endpoint.get(&third, 0, &mut some).expect("the new one is there");
     exchange(endpoint, other);
 }
@@ -132,21 +132,22 @@ fn declared_memory_offsets_and_refusals() {
         endpoint.scope(|scope| {
             // SAFETY: the peer's puts return before it exchanges messages, which
             // this rank does after each of them, and last before the scope ends.
-            let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
+            let region =
+                unsafe { scope.register_memory(&mut memory, Protection::READ_WRITE) }.expect("a region");
             send_key(&endpoint, other, region.key());
             exchange(&endpoint, other);
             let mut seen = vec![0; 1_100_000];
             region.read_at(12_345, &mut seen).expect("its owner reads it");
             assert_eq!(seen, filled(2, 1_100_000));
-            let read_only = scope.declare_for_reading(&[IoSlice::new(&a)]).expect("a region");
+            let read_only = scope.register_read_only(&[IoSlice::new(&a)]).expect("a region");
             // SAFETY: as above.
-            let write_only = unsafe { scope.declare(&mut b, Protection::WRITE) }.expect("a region");
+            let write_only = unsafe { scope.register_memory(&mut b, Protection::WRITE) }.expect("a region");
             send_key(&endpoint, other, read_only.key());
             send_key(&endpoint, other, write_only.key());
             exchange(&endpoint, other);
             read_only.destroy().expect("it is declared");
             write_only.destroy().expect("it is declared");
-            let third = scope.declare_for_reading(&[IoSlice::new(&c)]).expect("a region");
+            let third = scope.register_read_only(&[IoSlice::new(&c)]).expect("a region");
             send_key(&endpoint, other, third.key());
             exchange(&endpoint, other);
         });
@@ -194,7 +195,8 @@ fn declared_memory_out_of_reach_says_so_in_one_sentence() {
         if group.rank() == 0 {
             endpoint.scope(|scope| {
                 // SAFETY: the peer's put has failed before it exchanges messages.
-                let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
+                let region =
+                    unsafe { scope.register_memory(&mut memory, Protection::READ_WRITE) }.expect("a region");
                 send_key(&endpoint, other, region.key());
                 exchange(&endpoint, other);
             });
@@ -221,7 +223,7 @@ fn a_region_of_single_use_is_not_used_up_by_who_cannot_reach_it() {
         let memory = [7; 100];
         if group.rank() == 0 {
             endpoint.scope(|scope| {
-                let region = scope.declare_for_one_reading(&[IoSlice::new(&memory)]).expect("a region");
+                let region = scope.register_for_one_read(&[IoSlice::new(&memory)]).expect("a region");
                 for peer in [peers[1], peers[2]] {
                     send_key(&endpoint, peer, region.key());
                     exchange(&endpoint, peer);
@@ -276,7 +278,7 @@ fn noncontiguous_on_both_sides() {
             if group.rank() == 0 {
                 endpoint.scope(|scope| {
                     // SAFETY: the peer waits for its put before it exchanges messages.
-                    let region = unsafe { scope.declare_segments(&mut pieces, Protection::READ_WRITE) };
+                    let region = unsafe { scope.register_segments(&mut pieces, Protection::READ_WRITE) };
                     let region = region.expect("a region");
                     send_key(&endpoint, other, region.key());
                     exchange(&endpoint, other);
@@ -350,7 +352,7 @@ fn get_until_death(group: &Group, endpoint: &Endpoint, other: PeerId, key: Regio
             Err(error) => break (error, now.elapsed()),
         }
         if rounds == 3 {
-            group.report("under way");
+            group.report("in flight");
         }
         assert!(begun.elapsed() < LIMIT / 2, "the death was never noticed");
     };
@@ -384,7 +386,7 @@ fn owner_of_declared_memory_killed_in_the_middle() {
         }
         let memory = vec![5; bytes];
         endpoint.scope(|scope| {
-            let region = scope.declare_for_reading(&[IoSlice::new(&memory)]).expect("a region");
+            let region = scope.register_read_only(&[IoSlice::new(&memory)]).expect("a region");
             send_key(&endpoint, other, region.key());
             std::thread::sleep(LIMIT);
         });
@@ -417,7 +419,7 @@ fn owner_killed_before_it_answers_for_the_mapping() {
             std::thread::sleep(LIMIT);
         }
         let key = receive_key(&endpoint, other);
-        group.report("under way");
+        group.report("in flight");
         let begun = Instant::now();
         let error = endpoint.get(&key, 0, &mut [0; 64]).expect_err("nobody answers");
         let owner = endpoint.peer_id(other).expect("the peer is known");
@@ -452,7 +454,7 @@ fn a_region_destroyed_in_the_middle_ends_the_copy() {
             }
             assert!(begun.elapsed() < LIMIT / 2, "the end was never noticed");
         };
-        assert_eq!(error, RegionError::NotDeclared);
+        assert_eq!(error, RegionError::NotRegistered);
         exchange(&endpoint, other);
     });
 }
@@ -466,7 +468,8 @@ fn tampered_keys_name_nothing() {
             let shared = endpoint.allocate_region(1000, Protection::READ_WRITE).expect("memory");
             return endpoint.scope(|scope| {
                 // SAFETY: the peer puts nothing before it exchanges messages.
-                let region = unsafe { scope.declare(&mut memory, Protection::READ_WRITE) }.expect("a region");
+                let region =
+                    unsafe { scope.register_memory(&mut memory, Protection::READ_WRITE) }.expect("a region");
                 send_key(&endpoint, other, region.key());
                 send_key(&endpoint, other, shared.key());
                 exchange(&endpoint, other);
@@ -481,7 +484,7 @@ fn tampered_keys_name_nothing() {
                 let result = endpoint.get(&tampered, 0, &mut memory[..8]);
                 match result {
                     Err(OperationError::UnknownPeer) => assert_ne!(tampered.owner(), key.owner()),
-                    other => assert_eq!(error_of(other), RegionError::NotDeclared, "bit {bit}"),
+                    other => assert_eq!(error_of(other), RegionError::NotRegistered, "bit {bit}"),
                 }
             }
             let mut state = 1u64;
@@ -492,7 +495,7 @@ fn tampered_keys_name_nothing() {
                     *byte = (state >> 56) as u8;
                 });
                 let result = endpoint.put(&RegionKey::from_bytes(bytes), 0, &memory[..8]);
-                assert_eq!(error_of(result), RegionError::NotDeclared);
+                assert_eq!(error_of(result), RegionError::NotRegistered);
             }
         }
         exchange(&endpoint, other);
@@ -535,7 +538,7 @@ fn a_region_of_single_use_serves_one_of_two_peers() {
                 let (mut declared, mut allocated) = (None, None);
                 let key = if private && round % 2 == 0 {
                     declared
-                        .insert(scope.declare_for_one_reading(&[IoSlice::new(&memory)]))
+                        .insert(scope.register_for_one_read(&[IoSlice::new(&memory)]))
                         .as_ref()
                         .map(Region::key)
                 } else {

@@ -9,7 +9,8 @@ use lmt_conformance::suite::{self, Under};
 use lmt_conformance::{require, test_name};
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+    Abilities, Cookie, Description, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Probed, Step,
+    Unavailable,
 };
 
 use panics::panic_of;
@@ -24,23 +25,15 @@ impl Lmt for Liar {
     type Peer = ();
     type Transfer = Interval;
 
-    fn name(&self) -> &'static str {
-        "liar"
+    fn description(&self) -> Description {
+        Description::new("liar", &[Model::Get])
     }
 
-    fn models(&self) -> &'static [Model] {
-        &[Model::Get]
-    }
-
-    fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
-    }
-
-    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<Probed<()>, Unavailable> {
         if self.refused {
             return Err(Unavailable { errno: 1, sentence: "nobody lets it".to_owned() });
         }
-        Ok(((), Abilities { read: true, ..Abilities::default() }))
+        Ok(Probed::new((), Abilities { read: true, ..Abilities::default() }))
     }
 
     fn prepare(&mut self, (): &mut (), plan: &Plan, _: &Buffer) -> Result<(Interval, Cookie), Fault> {

@@ -264,14 +264,14 @@ impl Client {
 }
 
 /// How long an asynchronous copy may take.
-pub fn patience() -> Duration {
+pub fn backoff() -> Duration {
     let variable = std::env::var(ENV_WAIT_MS).ok();
     Duration::from_millis(variable.and_then(|text| text.parse().ok()).unwrap_or(10_000))
 }
 
 /// Waits for a slot to be written; returns its status, [`PENDING`] if it is not.
 fn written(slots: &StatusArray, index: u32) -> u32 {
-    let deadline = Instant::now() + patience();
+    let deadline = Instant::now() + backoff();
     loop {
         let status = u32::from(slots.load(index));
         if status != PENDING || Instant::now() > deadline {
@@ -291,7 +291,7 @@ pub fn end_of(what: &str, slots: &StatusArray, index: u32, current: u32) -> Resu
     }
     match written(slots, index) {
         PENDING => {
-            let limit = patience().as_millis();
+            let limit = backoff().as_millis();
             fails(format!("{what}: expected slot {index} to be written, found 0 after {limit} ms"))
         }
         status => Ok(status),

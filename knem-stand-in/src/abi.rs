@@ -86,3 +86,10 @@ impl CopyTail {
         }
     }
 }
+
+/// As in the driver's array of segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub address: u64,
+    pub bytes: u64,
+}

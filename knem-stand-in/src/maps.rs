@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::memory::Segment;
+use crate::abi::Segment;
 
 pub const PAGE_BYTES: u64 = 4096;
 

@@ -10,15 +10,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::abi::Segment;
 use crate::maps::{self, PAGE_BYTES};
 use crate::sys;
-
-/// As in the driver's array of segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    pub address: u64,
-    pub bytes: u64,
-}
 
 type Page = Arc<Mutex<[u8; PAGE_BYTES as usize]>>;
 
@@ -32,7 +26,7 @@ pub struct Memory {
     bytes: u64,
     /// Pages, by address, that the process no longer has.
     kept: Mutex<BTreeMap<u64, Page>>,
-    /// Copies that are under way are to fail.
+    /// Copies that are in flight are to fail.
     ended: AtomicBool,
 }
 
@@ -55,7 +49,7 @@ impl Memory {
         self.bytes
     }
 
-    /// Has the copies that are under way fail, for a driver that is wrong so.
+    /// Has the copies that are in flight fail, for a driver that is wrong so.
     pub fn end_copies(&self) {
         // Relaxed: a word by itself, with nothing written before it to be seen.
         self.ended.store(true, Ordering::Relaxed);

@@ -180,7 +180,7 @@ mutants! {
     UnknownFlagsRefused "unknown-flags-refused" "flags that the driver does not know are EINVAL";
     DiesWithOwner "dies-with-owner" "a region ends with the process that made it, whoever has its descriptor";
     DiesWithDescriptor "dies-with-descriptor" "a region ends with its owner's descriptor, though the status array is mapped";
-    DestroyEndsCopies "destroy-ends-copies" "destroying a region has the copies that are under way fail";
+    DestroyEndsCopies "destroy-ends-copies" "destroying a region has the copies that are in flight fail";
     AsyncBadBufferPends "async-bad-buffer-pends" "bad memory of an asynchronous copy is found when it is made";
     AsyncWriteReversed "async-write-reversed" "an asynchronous write reads";
     PinLocalCopiesNothing "pin-local-copies-nothing" "a copy with PINLOCAL succeeds and copies nothing";

@@ -1,4 +1,4 @@
-//! The status array, asynchronous copies, DMA, and how long regions live.
+//! The status array, asynchronous copies, DMA, and how long pages live.
 #![deny(unsafe_code)]
 
 mod raw;
@@ -7,8 +7,6 @@ use std::io::Read;
 
 use knem_stand_in::Options;
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::WaitStatus;
 use raw::*;
 
 const BYTES: usize = 2 * PAGE + 100;
@@ -20,7 +18,7 @@ fn the_status_array_is_needed_and_bounded() {
     };
     let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    let ask = |index| device.read(&[theirs.all()], (cookie, 0), How { flags: MEMCPY_THREAD, index, ..PLAIN });
+    let ask = |index| device.read(&[theirs.all()], (cookie, 0), How { flags: MEMCPY_THREAD, index });
     for asynchronous in [ASYNC_DMA_COMPLETE, MEMCPY_THREAD] {
         assert_eq!(device.read(&[], (cookie, 0), flags(asynchronous)), Err(Errno::EINVAL));
     }
@@ -63,7 +61,7 @@ fn asynchronous_copies_are_pending_first() {
     let (ours, theirs) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let (cookie, slots) =
         (device.create(&[ours.all()], 0, READ).expect("good memory"), device.map(64).expect("the first"));
-    let how = How { flags: MEMCPY_THREAD, index: 7, ..PLAIN };
+    let how = How { flags: MEMCPY_THREAD, index: 7 };
     assert_eq!(device.read(&[theirs.all()], (cookie, 0), how), Ok(PENDING));
     until("completion", || slots.slot(7) == SUCCESS as u8);
     assert!(theirs.bytes() == pattern(1, BYTES));
@@ -81,7 +79,7 @@ fn asynchronous_copies_outlive_their_region_and_memory() {
     let cookie = device.create(&[ours.all()], SINGLE_USE, READ).expect("good memory");
     let (to, slots) =
         (device.create(&[target.all()], 0, WRITE).expect("good memory"), device.map(64).expect("the first"));
-    let how = How { flags: MEMCPY_THREAD, index: 1, ..PLAIN };
+    let how = How { flags: MEMCPY_THREAD, index: 1 };
     assert_eq!(device.copy((cookie, 0), (to, 0), how), Ok(PENDING));
     assert_eq!(device.read(&[theirs.all()], (cookie, 0), PLAIN), Err(Errno::EINVAL));
     ours.unmap();
@@ -97,22 +95,12 @@ fn short_ones_complete_at_once_and_empty_ones_never_in_current_status() {
     let (device, ours, theirs) = (Device::open(), Area::filled(BYTES, 1), Area::anonymous(BYTES));
     let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
     let slots = device.map(64).expect("the first");
-    let how = |index| How { flags: MEMCPY_THREAD, index, ..PLAIN };
+    let how = |index| How { flags: MEMCPY_THREAD, index };
     assert_eq!(device.read(&[(theirs.address, 10)], (cookie, 0), how(1)), Ok(SUCCESS));
     assert!(theirs.bytes()[..10] == pattern(1, 10));
     assert_eq!(device.read(&[], (cookie, 0), how(2)), Ok(PENDING));
     until("completion", || slots.slot(2) == SUCCESS as u8);
     assert_eq!(slots.slot(1), PENDING as u8);
-}
-
-#[test]
-fn engines_that_are_not_there() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (device, ours) = (Device::open(), Area::filled(10, 1));
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    assert_eq!(device.read(&[ours.all()], (cookie, 0), flags(DMA)), Err(Errno::EINVAL));
 }
 
 /// Three segments, of a page, a small one and a page, of memory here.
@@ -177,7 +165,7 @@ fn what_is_late_comes_with_the_next_copy_into_what_is_there_then() {
     let cookie = device.create(&scattered(&ours, SMALL), 0, READ).expect("good memory");
     let slots = device.map(64).expect("the first");
     for (index, by) in [(0, DMA), (1, DMA | DMA_THREAD), (2, DMA_THREAD), (3, DMA | ASYNC_DMA_COMPLETE)] {
-        let (theirs, how) = (Area::anonymous(PAGE + SMALL), How { flags: by, index, ..PLAIN });
+        let (theirs, how) = (Area::anonymous(PAGE + SMALL), How { flags: by, index });
         let ended = device.read(&[theirs.all()], (cookie, 0), how);
         if ended == Ok(PENDING) {
             until("completion", || slots.slot(index as usize) == SUCCESS as u8);
@@ -262,79 +250,4 @@ fn untouched_memory_is_zeros_for_good() {
     assert_eq!(device.read(&[theirs.all()], (cookie, 0), PLAIN), Ok(SUCCESS));
     assert!(theirs.bytes()[..PAGE] == pattern(3, PAGE));
     assert!(theirs.bytes()[PAGE..].iter().all(|byte| *byte == 0));
-}
-
-/// Has a child make a region, and shares its cookie.
-fn owner(device: Device, word: &Area, end: impl FnOnce(Device)) -> nix::unistd::Pid {
-    child(|| {
-        let memory = Area::filled(BYTES, 1);
-        let cookie = device.create(&[memory.all()], 0, READ).expect("good memory");
-        word.fill(&cookie.to_ne_bytes());
-        end(device);
-    })
-}
-
-fn shared_cookie(word: &Area) -> u64 {
-    let read = || u64::from_ne_bytes(word.bytes()[..8].try_into().unwrap());
-    until("a region", || read() != 0);
-    read()
-}
-
-#[test]
-fn regions_end_with_their_owner() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (device, theirs) = (Device::open(), Area::anonymous(BYTES));
-    let read = |cookie| device.read(&[theirs.all()], (cookie, 0), PLAIN);
-    let word = Area::shared(64);
-    // An open inherited would keep the context alive.
-    let ended = child(|| {
-        let memory = Area::filled(BYTES, 1);
-        let cookie = Device::open().create(&[memory.all()], 0, READ);
-        assert!(cookie.is_ok());
-        let kept = Device::open();
-        let cookie = kept.create(&[memory.all()], 0, READ).expect("good memory");
-        word.fill(&cookie.to_ne_bytes());
-        std::thread::sleep(std::time::Duration::from_secs(100));
-        drop(kept);
-    });
-    let cookie = shared_cookie(&word);
-    assert_eq!(read(cookie), Ok(SUCCESS));
-    assert!(theirs.bytes() == pattern(1, BYTES));
-    kill(ended, Signal::SIGKILL).expect("a child");
-    assert_eq!(wait(ended), WaitStatus::Signaled(ended, Signal::SIGKILL, false));
-    assert_eq!(read(cookie), Err(Errno::EINVAL));
-}
-
-#[test]
-fn regions_live_as_long_as_a_descriptor() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (word, theirs) = (Area::shared(64), Area::anonymous(BYTES));
-    let (held, reader) = (Device::open(), Device::open());
-    let inherited = Device(held.0.try_clone().expect("a descriptor"));
-    let pid = owner(inherited, &word, drop);
-    assert_eq!(wait(pid), WaitStatus::Exited(pid, 0));
-    let cookie = shared_cookie(&word);
-    assert_eq!(reader.read(&[theirs.all()], (cookie, 0), PLAIN), Ok(SUCCESS));
-    assert!(theirs.bytes() == pattern(1, BYTES));
-    drop(held);
-    assert_eq!(reader.read(&[theirs.all()], (cookie, 0), PLAIN), Err(Errno::EINVAL));
-}
-
-#[test]
-fn regions_live_as_long_as_the_status_array() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (ours, theirs, reader) = (Area::filled(BYTES, 1), Area::anonymous(BYTES), Device::open());
-    let device = Device::open();
-    let slots = device.map(64).expect("the first");
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    drop(device);
-    assert_eq!(reader.read(&[theirs.all()], (cookie, 0), PLAIN), Ok(SUCCESS));
-    slots.unmap();
-    assert_eq!(reader.read(&[theirs.all()], (cookie, 0), PLAIN), Err(Errno::EINVAL));
 }

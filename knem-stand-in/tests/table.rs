@@ -1,5 +1,5 @@
-//! The driver's table: requests, structs, errors, by one process and its
-//! children.
+//! The driver's table: requests, structs, errors, by one process. What knem-check's
+//! behaviours say of the stand-in is not repeated here.
 #![deny(unsafe_code)]
 
 mod raw;
@@ -47,26 +47,6 @@ fn other_files_and_other_requests_are_the_kernels() {
 }
 
 #[test]
-fn reads_and_writes_between_processes() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let device = Device::open();
-    let ours = Area::filled(BYTES, 1);
-    let cookie = device.create(&[ours.all()], 0, READ | WRITE).expect("good memory");
-    in_child(|| {
-        let (device, theirs) = (Device::open(), Area::anonymous(BYTES));
-        assert_eq!(device.read(&[theirs.all()], (cookie, 0), PLAIN), Ok(SUCCESS));
-        assert_eq!(theirs.bytes(), pattern(1, BYTES));
-        theirs.fill(&pattern(2, BYTES));
-        assert_eq!(device.write(&[(theirs.at(5), 1000)], (cookie, PAGE as u64 - 10), PLAIN), Ok(SUCCESS));
-    });
-    let mut expected = pattern(1, BYTES);
-    expected[PAGE - 10..PAGE + 990].copy_from_slice(&pattern(2, BYTES)[5..1005]);
-    assert_eq!(ours.bytes(), expected);
-}
-
-#[test]
 fn segments_on_both_sides_and_offsets() {
     let Some(_alone) = under(Options::default()) else {
         return;
@@ -76,80 +56,14 @@ fn segments_on_both_sides_and_offsets() {
     let cookie = device.create(&pieces, 0, READ).expect("good memory");
     let into = [(theirs.at(100), 1000), (theirs.at(0), 0), (theirs.at(2000), 3000)];
     assert_eq!(device.read(&into, (cookie, 250), PLAIN), Ok(SUCCESS));
+    // So far behind the end that a sum would overflow: nothing arrives.
+    assert_eq!(device.read(&into, (cookie, u64::MAX), PLAIN), Ok(SUCCESS));
     let source = ours.bytes();
     let whole = [&source[7000..7300], &source[11..5011]].concat();
     let mut expected = vec![0; BYTES];
     expected[100..1100].copy_from_slice(&whole[250..1250]);
     expected[2000..5000].copy_from_slice(&whole[1250..4250]);
     assert!(theirs.bytes() == expected);
-}
-
-#[test]
-fn region_copies_by_a_third_process() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let device = Device::open();
-    let (from, to) = (Area::filled(BYTES, 1), Area::anonymous(BYTES));
-    let source = device.create(&[from.all()], 0, READ).expect("good memory");
-    let target = device.create(&[to.all()], 0, WRITE).expect("good memory");
-    in_child(|| {
-        let third = Device::open();
-        assert_eq!(third.copy((source, 100), (target, 4000), bound(5000)), Ok(SUCCESS));
-        assert_eq!(third.copy((target, 0), (source, 0), PLAIN), Err(Errno::EACCES));
-    });
-    let mut expected = vec![0; BYTES];
-    expected[4000..9000].copy_from_slice(&pattern(1, BYTES)[100..5100]);
-    assert!(to.bytes() == expected);
-    assert_eq!(device.copy((source, 0), (target, 0), PLAIN), Ok(SUCCESS));
-    assert!(to.bytes() == pattern(1, BYTES));
-}
-
-#[test]
-fn the_end_of_a_region_is_success() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (device, ours, theirs) = (Device::open(), Area::filled(1000, 1), Area::anonymous(3000));
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    for (offset, arrives, how) in [
-        (0, 1000, PLAIN),
-        (900, 100, PLAIN),
-        (1000, 0, PLAIN),
-        (u64::MAX, 0, PLAIN),
-        (0, 10, bound(10)),
-        (990, 10, bound(100)),
-        (0, 0, bound(0)),
-    ] {
-        theirs.fill(&[0; 3000]);
-        assert_eq!(device.read(&[theirs.all()], (cookie, offset), how), Ok(SUCCESS));
-        let mut expected = vec![0; 3000];
-        if arrives > 0 {
-            let start = offset as usize;
-            expected[..arrives].copy_from_slice(&pattern(1, 1000)[start..start + arrives]);
-        }
-        assert!(theirs.bytes() == expected, "offset {offset}");
-    }
-}
-
-#[test]
-fn cookies_that_are_none() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (device, other, ours) = (Device::open(), Device::open(), Area::filled(100, 1));
-    let read = |cookie| device.read(&[ours.all()], (cookie, 0), PLAIN);
-    for cookie in [0, 1, u64::MAX] {
-        assert_eq!(read(cookie), Err(Errno::EINVAL));
-        assert_eq!(device.destroy(cookie), Err(Errno::EINVAL));
-    }
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    assert_eq!(other.destroy(cookie), Err(Errno::EINVAL));
-    assert_eq!(read(cookie + 1), Err(Errno::EINVAL));
-    assert_eq!(read(cookie), Ok(SUCCESS));
-    assert_eq!(device.destroy(cookie), Ok(()));
-    assert_eq!(device.destroy(cookie), Err(Errno::EINVAL));
-    assert_eq!(read(cookie), Err(Errno::EINVAL));
 }
 
 #[test]
@@ -240,30 +154,15 @@ fn bad_memory_at_creation() {
     assert_eq!(device.create(&[(u64::MAX - 10, 100)], 0, READ), bad);
     assert_eq!(device.create(&[ours.all(), (NOWHERE, 1)], 0, READ), bad);
     assert_eq!(device.create_raw(NOWHERE, u32::MAX, 0, READ), Err(Errno::ENOMEM));
+    // Where there are no bytes nothing is bad.
+    assert!(device.create(&[(NOWHERE, 0)], 0, READ).is_ok());
+    assert!(device.create_raw(NOWHERE, 0, 0, READ).is_ok());
     ours.protect(PAGE, PAGE, true);
     assert_eq!(device.create(&[ours.all()], 0, WRITE), bad);
     let cookie = device.create(&[ours.all()], 0, READ).expect("it can be read");
     assert_eq!(device.write(&[], (cookie, 0), PLAIN), Err(Errno::EACCES));
     ours.protect(PAGE, PAGE, false);
     assert_eq!(device.create(&[ours.all()], 0, READ), bad);
-}
-
-#[test]
-fn what_is_accepted_in_silence() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    let (device, ours) = (Device::open(), Area::filled(10, 1));
-    for cookie in [
-        device.create(&[], 0, READ),
-        device.create(&[(NOWHERE, 0)], 0, READ),
-        device.create(&[ours.all()], 0x4000_0040, READ),
-        device.create_raw(NOWHERE, 0, 0, READ),
-    ] {
-        let cookie = cookie.expect("accepted");
-        assert_eq!(device.read(&[ours.all()], (cookie, 0), flags(0x4000_0040)), Ok(SUCCESS));
-        assert_eq!(device.read(&[], (cookie, 0), PLAIN), Ok(SUCCESS));
-    }
 }
 
 #[test]
@@ -313,25 +212,4 @@ fn offload_threads_can_be_bound() {
     assert_eq!(bind(2, 0, 0), Ok(()));
     assert_eq!(bind(4, 0, 0), Ok(()));
     assert_eq!(bind(1, 8, NOWHERE), Err(Errno::EFAULT));
-}
-
-#[test]
-fn other_users_are_refused() {
-    let Some(_alone) = under(Options::default()) else {
-        return;
-    };
-    if !nix::unistd::geteuid().is_root() {
-        lmt_conformance::require::skipped("another user", "only root can become one");
-        return;
-    }
-    let (device, ours) = (Device::open(), Area::filled(10, 1));
-    let cookie = device.create(&[ours.all()], 0, READ).expect("good memory");
-    in_child(|| {
-        nix::unistd::setresuid(65534.into(), 65534.into(), 65534.into()).expect("root may");
-        let theirs = Area::anonymous(10);
-        for device in [&device, &Device::open()] {
-            assert_eq!(device.read(&[theirs.all()], (cookie, 0), PLAIN), Err(Errno::EPERM));
-        }
-    });
-    assert_eq!(device.read(&[ours.all()], (cookie, 0), PLAIN), Ok(SUCCESS));
 }

@@ -9,11 +9,11 @@
 // Models of loom are of crates that use this one, and of nothing in it.
 #![cfg_attr(loom, allow(dead_code))]
 
-#[cfg(not(loom))]
-mod both;
-mod checkups;
+mod diagnostics;
 #[cfg(not(loom))]
 mod mechanism;
+#[cfg(not(loom))]
+mod peer;
 mod probe;
 mod refusal;
 pub mod remote;
@@ -23,8 +23,10 @@ mod speed;
 mod sys;
 pub mod vm;
 
-pub use checkups::checkups;
+pub use diagnostics::diagnostics;
 #[cfg(not(loom))]
-pub use mechanism::{Cma, CmaPeer, CmaTransfer};
+pub use mechanism::Cma;
+#[cfg(not(loom))]
+pub use peer::{CmaPeer, CmaTransfer};
 pub use probe::probe;
 pub use segments::{INLINE_SEGMENTS, MAX_SEGMENTS};

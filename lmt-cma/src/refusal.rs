@@ -30,9 +30,7 @@ pub(crate) fn sentence(errno: Errno, process: &PeerProcess) -> String {
         Errno::ENOMEM => {
             "the kernel found no memory to describe the pieces; free memory or send fewer segments".to_owned()
         }
-        Errno::EACCES => {
-            "the receive buffer was lent for reading only; lend it with Access::Write".to_owned()
-        }
+        Errno::EACCES => "the receive buffer is read-only; pass it with Access::Write".to_owned(),
         _ => "the kernel refused the copy between the two processes".to_owned(),
     };
     format!("{meaning} ({errno})")

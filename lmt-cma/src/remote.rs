@@ -3,6 +3,7 @@
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Cookie, Fault, Interval};
 use lmt_core::process::PeerProcess;
+use zerocopy::IntoBytes;
 
 use crate::segments::{Described, INLINE_SEGMENTS, RemoteSegment, covers, demote, parse};
 use crate::vm::{self, fault_of};
@@ -36,12 +37,30 @@ impl RemoteList {
         cookie: &Cookie,
         interval: Interval,
     ) -> Result<(Self, Cursor), Fault> {
+        Self::resolve_by(cookie, interval, |address, list| {
+            vm::read_bytes(process, address, list).map_err(|error| fault_of(error, process))
+        })
+    }
+
+    /// The same with another copy of the peer's memory: `fetch` fills bytes here with
+    /// those from an address there, which the peer has named.
+    ///
+    /// # Errors
+    /// As [`Self::resolve`].
+    pub fn resolve_by(
+        cookie: &Cookie,
+        interval: Interval,
+        fetch: impl FnOnce(u64, &mut [u8]) -> Result<(), Fault>,
+    ) -> Result<(Self, Cursor), Fault> {
         let bad =
             || demote("the peer's cookie does not describe the message; its lmt may be of another version");
         let (start, list) = match parse(cookie, interval).ok_or_else(bad)? {
             Described::Inline { start, count, segments } => (start, Self(List::Inline { count, segments })),
             Described::Indirect { start, address, count } => {
-                (start, Self(List::Long(fetch(process, address, count)?)))
+                // `parse` has bounded their number.
+                let mut list = vec![RemoteSegment::default(); count].into_boxed_slice();
+                fetch(address, list.as_mut_bytes())?;
+                (start, Self(List::Long(list)))
             }
         };
         if !covers(start, list.as_slice(), interval) {
@@ -58,12 +77,4 @@ impl RemoteList {
             List::Long(list) => list,
         }
     }
-}
-
-/// Fetches a list of `count` segments, which `parse` has bounded, from the peer.
-fn fetch(process: &PeerProcess, address: u64, count: usize) -> Result<Box<[RemoteSegment]>, Fault> {
-    use zerocopy::IntoBytes;
-    let mut list = vec![RemoteSegment::default(); count].into_boxed_slice();
-    vm::read_bytes(process, address, list.as_mut_bytes()).map_err(|error| fault_of(error, process))?;
-    Ok(list)
 }

@@ -31,12 +31,6 @@ pub const MAX_SEGMENTS: u32 = 1 << 20;
 /// cache line of the RTS. How long the memory is, the interval says.
 const BASE_BYTES: usize = 8;
 
-/// A number that stands before a description in the same cookie.
-pub(crate) const NUMBER_BYTES: usize = 8;
-/// Segments that fit behind it.
-const SEGMENTS_BEHIND: usize = INLINE_SEGMENTS - 1;
-const _: () = assert!(NUMBER_BYTES + HEADER_BYTES + SEGMENTS_BEHIND * SEGMENT_BYTES <= Cookie::MAX_BYTES);
-
 /// A longer cookie as it lies on the wire; of `inline` only what is used is sent.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -67,7 +61,21 @@ pub type KeptList = Box<[RemoteSegment]>;
 /// # Errors
 /// [`Fault::Demote`] when it has more than [`MAX_SEGMENTS`] pieces.
 pub fn describe(data: &Buffer, interval: Interval) -> Result<(Cookie, Option<KeptList>), Fault> {
-    within_bounds(data, interval, INLINE_SEGMENTS).ok_or_else(too_many)
+    describe_within(Cookie::MAX_BYTES, data, interval)
+}
+
+/// As [`describe`], in at most `bytes` bytes, which one segment fits.
+///
+/// # Errors
+/// As [`describe`].
+pub fn describe_within(
+    bytes: usize,
+    data: &Buffer,
+    interval: Interval,
+) -> Result<(Cookie, Option<KeptList>), Fault> {
+    let segments = bytes.saturating_sub(HEADER_BYTES) / SEGMENT_BYTES;
+    let described = within_bounds(data, interval, segments.min(INLINE_SEGMENTS));
+    described.ok_or_else(|| demote("the message has more than 1048576 segments; pack it or use fewer"))
 }
 
 /// Describes contiguous memory, of which nothing has to be kept.
@@ -75,32 +83,6 @@ pub fn describe(data: &Buffer, interval: Interval) -> Result<(Cookie, Option<Kep
 pub(crate) fn describe_contiguous(data: &Buffer) -> Option<Cookie> {
     let [one] = data.segments() else { return None };
     Cookie::new(&(one.address as u64).to_ne_bytes())
-}
-
-/// As [`describe`], with a number before it.
-pub(crate) fn describe_behind(
-    number: u64,
-    data: &Buffer,
-    interval: Interval,
-) -> Result<(Cookie, Option<KeptList>), Fault> {
-    let (described, kept) = within_bounds(data, interval, SEGMENTS_BEHIND).ok_or_else(too_many)?;
-    let mut bytes = [0; Cookie::MAX_BYTES];
-    let used = NUMBER_BYTES + described.as_bytes().len();
-    bytes[..NUMBER_BYTES].copy_from_slice(&number.to_ne_bytes());
-    // One segment fewer leaves just the number's room.
-    bytes[NUMBER_BYTES..used].copy_from_slice(described.as_bytes());
-    Ok((Cookie::new(&bytes[..used]).ok_or_else(too_many)?, kept))
-}
-
-/// The number and the description that [`describe_behind`] put into a cookie,
-/// which is untrusted.
-pub(crate) fn split(cookie: &Cookie) -> Option<(u64, Cookie)> {
-    let (number, described) = cookie.as_bytes().split_first_chunk::<NUMBER_BYTES>()?;
-    Some((u64::from_ne_bytes(*number), Cookie::new(described)?))
-}
-
-fn too_many() -> Fault {
-    demote("the message has more than 1048576 segments; pack it or use fewer")
 }
 
 fn within_bounds(data: &Buffer, interval: Interval, most: usize) -> Option<(Cookie, Option<KeptList>)> {

@@ -17,9 +17,9 @@ const BYTES: usize = 128 << 10;
 /// The fastest of them counts: what interrupts some of them says nothing. Where other
 /// processes start at the same time, that is most; so it goes on until so many in a row
 /// were no faster...
-const IN_VAIN: usize = 10;
+const TRIES_WITHOUT_GAIN: usize = 10;
 /// ...or there were so many.
-const MOST_TRIALS: usize = 200;
+const MAX_TRIALS: usize = 200;
 /// Faster is what takes less than this part.
 const FASTER: f32 = 0.98;
 /// The smallest page; that of x86-64.
@@ -33,10 +33,10 @@ const PAGE_BYTES: usize = 4096;
 /// whosever memory it is; what it costs to fetch lines from another core is not in it.
 pub(crate) fn times_plain_copy() -> Option<f32> {
     static FOUND: OnceLock<Option<f32>> = OnceLock::new();
-    *FOUND.get_or_init(look)
+    *FOUND.get_or_init(measure)
 }
 
-fn look() -> Option<f32> {
+fn measure() -> Option<f32> {
     // Both begin with a page: a target 16 to 48 bytes behind its source, counted within a
     // page, takes up to a third longer, and what the allocator returns stands so by chance.
     let mut memory = vec![1_u8; PAGE_BYTES + 2 * BYTES];
@@ -44,7 +44,7 @@ fn look() -> Option<f32> {
     let (source, target) = memory[start..start + 2 * BYTES].split_at_mut(BYTES);
     let mut found = [Duration::MAX; 2];
     let (mut trials, mut in_vain) = (0, 0);
-    while in_vain < IN_VAIN && trials < MOST_TRIALS {
+    while in_vain < TRIES_WITHOUT_GAIN && trials < MAX_TRIALS {
         let begin = Instant::now();
         target.copy_from_slice(black_box(source));
         black_box(&mut *target);

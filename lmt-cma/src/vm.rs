@@ -3,7 +3,7 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
-use lmt_core::mechanism::{DeclaredCopy, Direction, Fault};
+use lmt_core::mechanism::{Direction, Fault, RegisteredCopy};
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 
@@ -50,33 +50,11 @@ pub struct Copied {
 /// (EFAULT, or its own bytes garbled).
 pub fn copy(
     process: &PeerProcess,
-    local: Local<'_>,
-    local_at: &mut Cursor,
-    remote: &[RemoteSegment],
-    remote_at: &mut Cursor,
-    max_bytes: u64,
-) -> Copied {
-    copy_looking(process, local, local_at, remote, remote_at, max_bytes, Look::AtEachCall)
-}
-
-/// Whether the peer's life is checked after each call that reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Look {
-    AtEachCall,
-    /// The caller looks before it counts any of what was read: a process that
-    /// lives then had its pid all the while.
-    ByCaller,
-}
-
-/// As [`copy`].
-pub(crate) fn copy_looking(
-    process: &PeerProcess,
     mut local: Local<'_>,
     local_at: &mut Cursor,
     remote: &[RemoteSegment],
     remote_at: &mut Cursor,
     max_bytes: u64,
-    look: Look,
 ) -> Copied {
     let mut bytes = 0;
     loop {
@@ -84,7 +62,7 @@ pub(crate) fn copy_looking(
         if want == 0 || at_end(*local_at, local.buffer().segments()) || at_end(*remote_at, remote) {
             return Copied { bytes, error: None };
         }
-        match call(process, &mut local, *local_at, remote, *remote_at, want, look) {
+        match call(process, &mut local, *local_at, remote, *remote_at, want) {
             // There was something to move, so nothing moved is no progress
             // that a further call could make.
             Ok(0) => return Copied { bytes, error: Some(CopyError::Refused(Errno::EFAULT)) },
@@ -111,7 +89,6 @@ fn call(
     remote: &[RemoteSegment],
     remote_at: Cursor,
     want: u64,
-    look: Look,
 ) -> Result<u64, CopyError> {
     let pid = process.pid().ok_or(CopyError::Refused(Errno::ESRCH))?;
     let segments = local.buffer().segments().len().max(remote.len());
@@ -129,7 +106,7 @@ fn call(
             2..=16 => crate::sys::copy_once::<16>(pid, local, local_at, remote, remote_at, want),
             _ => crate::sys::copy_once::<SEGMENTS_PER_CALL>(pid, local, local_at, remote, remote_at, want),
         };
-        if look == Look::AtEachCall && matches!(local, Local::Into(_)) && !process.holds_pid() {
+        if matches!(local, Local::Into(_)) && !process.holds_pid() {
             return Err(CopyError::Dead);
         }
         match result {
@@ -190,7 +167,7 @@ pub fn write_peer(
 
 /// Copies between declared memory of a peer and `local`, at once, up to the end
 /// of either or the first error.
-pub fn copy_declared(process: &PeerProcess, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Copied {
+pub fn copy_registered(process: &PeerProcess, local: &mut Buffer, copy: &RegisteredCopy<'_>) -> Copied {
     let mut local_at = Cursor::at(local.segments(), copy.local_offset);
     let side = match copy.direction {
         Direction::Get => Local::Into(local),
@@ -212,9 +189,18 @@ pub fn copy_declared(process: &PeerProcess, local: &mut Buffer, copy: &DeclaredC
     self::copy(process, side, &mut local_at, remote, &mut Cursor::default(), copy.max_bytes)
 }
 
+/// As [`copy_registered`], for [`lmt_core::mechanism::Regions::copy_registered`].
+///
+/// # Errors
+/// What [`fault_of`] makes of the error.
+pub fn one_sided(process: &PeerProcess, local: &mut Buffer, copy: &RegisteredCopy<'_>) -> Result<u64, Fault> {
+    let copied = copy_registered(process, local, copy);
+    copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, process)))
+}
+
 /// The pieces of a peer's memory that a copy is about, no more than it needs.
 /// Impossible ones are cut: the kernel answers EFAULT to what is left.
-fn window(copy: &DeclaredCopy<'_>) -> impl Iterator<Item = RemoteSegment> {
+fn window(copy: &RegisteredCopy<'_>) -> impl Iterator<Item = RemoteSegment> {
     let mut at = Cursor::at(copy.remote, copy.remote_offset);
     let mut left_bytes = copy.max_bytes;
     std::iter::from_fn(move || {

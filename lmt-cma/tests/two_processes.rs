@@ -7,6 +7,7 @@ mod pair;
 use std::sync::Arc;
 
 use lmt_cma::Cma;
+use lmt_core::both_ends::ByBothEnds;
 use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::mechanism::*;
 use lmt_core::process::PeerProcess;
@@ -39,10 +40,12 @@ fn memory_with_a_hole() -> Segment {
 #[test]
 fn child() {
     let Some(script) = child_script() else { return };
-    let (mut side, abilities) = Side::child(Cma::new());
+    let (mut side, abilities) = Side::child(ByBothEnds::new(Cma::new()));
     assert_eq!(abilities, Ok(BOTH));
     match script.as_str() {
-        "exchange" => messages(side.mechanism.models()).iter().for_each(|message| side.exchange(message)),
+        "exchange" => {
+            messages(side.mechanism.description().models).iter().for_each(|message| side.exchange(message))
+        }
         "hole" => {
             for (role, model) in
                 [(Role::Sender, Model::Get), (Role::Receiver, Model::Put), (Role::Sender, Model::Both)]
@@ -80,8 +83,8 @@ fn message() -> Message {
 }
 
 /// The parent's end, or `None` with a sentence where the kernel refuses.
-fn parent(script: &str) -> Option<Side<Cma>> {
-    let (side, abilities) = Side::parent(script, Cma::new());
+fn parent(script: &str) -> Option<Side<ByBothEnds<Cma>>> {
+    let (side, abilities) = Side::parent(script, ByBothEnds::new(Cma::new()));
     match abilities {
         Ok(abilities) => {
             assert_eq!(abilities, BOTH);
@@ -97,7 +100,7 @@ fn parent(script: &str) -> Option<Side<Cma>> {
 #[test]
 fn messages_of_every_shape_arrive_whole_in_every_model() {
     let Some(mut side) = parent("exchange") else { return };
-    for message in messages(side.mechanism.models()) {
+    for message in messages(side.mechanism.description().models) {
         side.exchange(&message);
     }
     side.end();
@@ -165,7 +168,7 @@ fn a_refusal_in_the_middle_demotes_for_good_and_the_next_probe_says_why() {
     }
     let fault = side.step(&mut transfer, &mut data, u64::MAX).unwrap_err();
     assert!(matches!(fault, Fault::Demote { errno: libc::EPERM, for_good: true, .. }), "{fault:?}");
-    let refused = side.mechanism.probe(&side.facts, Hello::default()).unwrap_err();
+    let refused = side.mechanism.probe(&side.facts, Hello::default()).and_then(Probed::reached).unwrap_err();
     assert_eq!(refused.errno, libc::EPERM);
     assert!(refused.sentence.contains("seccomp"), "{refused}");
     side.finish(transfer);
@@ -191,14 +194,14 @@ fn strangers_and_hidden_pids_are_refused() {
     let Some(mut side) = parent("waits") else { return };
     let mut facts = side.facts.clone();
     facts.nonce[3] ^= 1;
-    let refused = side.mechanism.probe(&facts, Hello::default()).unwrap_err();
+    let refused = side.mechanism.probe(&facts, Hello::default()).and_then(Probed::reached).unwrap_err();
     assert!(refused.sentence.contains("another process"), "{refused}");
     facts.nonce[3] ^= 1;
     facts.probe_address = u64::MAX - 7;
-    let refused = side.mechanism.probe(&facts, Hello::default()).unwrap_err();
+    let refused = side.mechanism.probe(&facts, Hello::default()).and_then(Probed::reached).unwrap_err();
     assert_eq!(refused.errno, libc::EFAULT);
     facts.process = Arc::new(PeerProcess::new(0, None));
-    let refused = side.mechanism.probe(&facts, Hello::default()).unwrap_err();
+    let refused = side.mechanism.probe(&facts, Hello::default()).and_then(Probed::reached).unwrap_err();
     assert!(refused.sentence.contains("pid namespace") && refused.errno == libc::ESRCH, "{refused}");
 }
 

@@ -80,25 +80,25 @@ impl Alignment {
 
 /// Copies of up to so many bytes are not the table's: what the fastest routine
 /// gains over the C library's there is less than a look into a table costs.
-pub const LEAST_TABLE_BYTES: usize = 2048;
+pub const MIN_TABLE_BYTES: usize = 2048;
 /// The last class of lengths begins behind this, in bytes, and has no end.
 pub const LARGEST_CLASS_BYTES: usize = 16 << 20;
 
-const LEAST_POWER: u32 = LEAST_TABLE_BYTES.ilog2();
+const MIN_POWER: u32 = MIN_TABLE_BYTES.ilog2();
 /// Up to each power of two above the least, and one for what is longer.
-pub(crate) const CLASSES: usize = (LARGEST_CLASS_BYTES.ilog2() - LEAST_POWER) as usize + 1;
+pub(crate) const CLASSES: usize = (LARGEST_CLASS_BYTES.ilog2() - MIN_POWER) as usize + 1;
 
-/// The class of a length above [`LEAST_TABLE_BYTES`].
+/// The class of a length above [`MIN_TABLE_BYTES`].
 #[inline]
 pub(crate) fn class_of(bytes: usize) -> usize {
     // The exponent of the power of two that is at least `bytes`, less one.
-    let power = ((bytes - 1) | LEAST_TABLE_BYTES).ilog2();
-    ((power - LEAST_POWER) as usize).min(CLASSES - 1)
+    let power = ((bytes - 1) | MIN_TABLE_BYTES).ilog2();
+    ((power - MIN_POWER) as usize).min(CLASSES - 1)
 }
 
 /// The lengths of a class: more than the first, up to the second.
 pub(crate) const fn bounds(class: usize) -> (usize, usize) {
-    let above = LEAST_TABLE_BYTES << class;
+    let above = MIN_TABLE_BYTES << class;
     (above, if class + 1 == CLASSES { usize::MAX } else { above * 2 })
 }
 
@@ -145,7 +145,7 @@ pub struct Copier {
 }
 
 /// The longest aliased copies that are not the C library's, in bytes.
-const ALIASED_MOST_BYTES: usize = 256 << 10;
+const ALIASED_MAX_BYTES: usize = 256 << 10;
 
 impl Copier {
     /// What is best on every machine that is known: the C library's, but from 2 KiB up
@@ -159,7 +159,7 @@ impl Copier {
     /// ```
     pub fn usual() -> Self {
         let mut usual = Self::default();
-        for class in (0..CLASSES).filter(|class| bounds(*class).1 <= ALIASED_MOST_BYTES) {
+        for class in (0..CLASSES).filter(|class| bounds(*class).1 <= ALIASED_MAX_BYTES) {
             for distance in Distance::ALL {
                 usual.set(distance, Alignment::Aliased, class, Routine::Avx2);
             }
@@ -167,10 +167,10 @@ impl Copier {
         usual
     }
 
-    /// What copies `bytes` bytes; up to [`LEAST_TABLE_BYTES`] the C library, or
+    /// What copies `bytes` bytes; up to [`MIN_TABLE_BYTES`] the C library, or
     /// no routine at all.
     pub fn routine(&self, distance: Distance, alignment: Alignment, bytes: usize) -> Routine {
-        if bytes <= LEAST_TABLE_BYTES {
+        if bytes <= MIN_TABLE_BYTES {
             return Routine::Libc;
         }
         self.row(distance, alignment).routine(class_of(bytes))

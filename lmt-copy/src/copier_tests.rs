@@ -6,7 +6,7 @@ fn each_length_is_in_the_class_whose_bounds_hold_it() {
         let (above, up_to) = bounds(class_of(bytes));
         assert!(above < bytes && bytes <= up_to, "{bytes} is not within {above}..={up_to}");
     }
-    assert_eq!(bounds(0).0, LEAST_TABLE_BYTES);
+    assert_eq!(bounds(0).0, MIN_TABLE_BYTES);
     assert_eq!(bounds(CLASSES - 1), (LARGEST_CLASS_BYTES, usize::MAX));
 }
 

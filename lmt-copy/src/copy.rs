@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::copier::{Alignment, Copier, Distance, Row, class_of};
-use crate::short::{self, SHORT_MOST_BYTES};
+use crate::short::{self, SHORT_MAX_BYTES};
 
 /// The process's choice; empty: the C library's for all.
 static CHOSEN: OnceLock<Copier> = OnceLock::new();
@@ -110,7 +110,7 @@ pub unsafe fn copy_nonoverlapping(target: *mut u8, source: *const u8, bytes: usi
 /// meanwhile, any values of the bytes must do.
 #[inline]
 pub unsafe fn copy_toward(target: *mut u8, source: *const u8, bytes: usize, distance: Distance) {
-    if bytes <= SHORT_MOST_BYTES {
+    if bytes <= SHORT_MAX_BYTES {
         // SAFETY: the caller's promise, and short.
         unsafe { short::copy(target, source, bytes) };
         return;
@@ -137,7 +137,7 @@ pub unsafe fn copy_toward(target: *mut u8, source: *const u8, bytes: usize, dist
 ///
 /// # Safety
 /// As for [`copy_toward`]; the row's routines are available, and `bytes` is above
-/// [`SHORT_MOST_BYTES`].
+/// [`SHORT_MAX_BYTES`].
 #[inline(never)]
 unsafe fn by_row(target: *mut u8, source: *const u8, bytes: usize, row: Row) {
     let routine = row.routine(class_of(bytes));

@@ -2,7 +2,7 @@
 //! the caches, [`copy_toward`], and one for what goes past them, [`copy_streaming`]
 //! (`docs/copy.md` says who uses which).
 //!
-//! [`copy_nonoverlapping`] copies up to [`SHORT_MOST_BYTES`] inline, without a
+//! [`copy_nonoverlapping`] copies up to [`SHORT_MAX_BYTES`] inline, without a
 //! call. Longer copies go to the C library's `memcpy`, but for aliased ones
 //! ([`Copier::usual`]), or unless `lmt tune` has found another [`Routine`] to be
 //! faster on this machine: the process's [`Copier`] is a table from a copy's length,
@@ -25,22 +25,24 @@
 mod blocks;
 mod copier;
 mod copy;
+mod fault_safe;
 mod measure;
+mod prefetch_for_write;
 mod routine;
 mod short;
 mod streaming;
-mod take_over;
 mod text;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod x86;
 
-pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES};
+pub use copier::{Alignment, Copier, Distance, LARGEST_CLASS_BYTES, MIN_TABLE_BYTES};
 pub use copy::{
     AlreadyInstalled, copy_nonoverlapping, copy_overlapping, copy_slice, copy_toward, install, installed,
 };
+pub use fault_safe::{FaultSafeCopy, FaultsUnhandled};
 pub use measure::{Effort, Measurement, measure, paired_ratio};
+pub use prefetch_for_write::{prefetch, prefetch_for_write};
 pub use routine::Routine;
-pub use short::SHORT_MOST_BYTES;
+pub use short::SHORT_MAX_BYTES;
 pub use streaming::copy_streaming;
-pub use take_over::{ask_for, take_over};
 pub use text::{Plan, TextError};

@@ -79,7 +79,7 @@ impl Routine {
         }
     }
 
-    /// Copies `bytes` bytes in this way; up to [`crate::SHORT_MOST_BYTES`] as all
+    /// Copies `bytes` bytes in this way; up to [`crate::SHORT_MAX_BYTES`] as all
     /// short copies are, whatever the routine.
     ///
     /// # Panics
@@ -90,7 +90,7 @@ impl Routine {
     /// the two do not overlap. What others write there meanwhile must not matter.
     pub unsafe fn run(self, target: *mut u8, source: *const u8, bytes: usize) {
         assert!(self.is_available(), "this machine cannot run the copy routine {}", self.name());
-        if bytes <= short::SHORT_MOST_BYTES {
+        if bytes <= short::SHORT_MAX_BYTES {
             // SAFETY: the caller's promise, and short.
             unsafe { short::copy(target, source, bytes) };
             return;

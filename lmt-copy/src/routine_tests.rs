@@ -19,7 +19,7 @@ fn available() -> Vec<Routine> {
 }
 
 /// Miri takes its time over each byte.
-const MOST_BYTES: usize = if cfg!(miri) { 2000 } else { 200_000 };
+const MAX_BYTES: usize = if cfg!(miri) { 2000 } else { 200_000 };
 
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 31 + at / 251 + 1) as u8).collect()
@@ -32,9 +32,9 @@ fn check(copy: impl FnOnce(*mut u8, *const u8, usize), from_at: usize, to_at: us
     let mut target = vec![0xee; to_at + bytes + 64];
     copy(target[to_at..].as_mut_ptr(), source[from_at..].as_ptr(), bytes);
     assert_eq!(target[to_at..to_at + bytes], source[from_at..from_at + bytes], "{bytes} B");
-    let around = target[..to_at].iter().chain(&target[to_at + bytes..]);
+    let shared_state = target[..to_at].iter().chain(&target[to_at + bytes..]);
     assert!(
-        around.copied().all(|byte| byte == 0xee),
+        shared_state.copied().all(|byte| byte == 0xee),
         "{bytes} B from {from_at} to {to_at}: more was written"
     );
 }
@@ -97,7 +97,7 @@ proptest! {
     #[test]
     fn any_length_at_any_place_is_as_the_portable_routine_has_it(
         which in 0usize..Routine::ALL.len(), from_at in 0usize..5000, to_at in 0usize..5000,
-        bytes in prop_oneof![0usize..1100, 0..MOST_BYTES],
+        bytes in prop_oneof![0usize..1100, 0..MAX_BYTES],
     ) {
         let routine = Some(Routine::ALL[which]).filter(|r| r.is_available()).unwrap_or_default();
         check(run(routine), from_at, to_at, bytes);

@@ -7,11 +7,11 @@ use crate::x86;
 
 /// The longest copy that is made inline, in bytes, where the CPU has moves of 32
 /// bytes; without them it is the half.
-pub const SHORT_MOST_BYTES: usize = 256;
+pub const SHORT_MAX_BYTES: usize = 256;
 
 const BLOCK_BYTES: usize = size_of::<Block>();
 
-/// Copies `bytes` bytes, at most [`SHORT_MOST_BYTES`].
+/// Copies `bytes` bytes, at most [`SHORT_MAX_BYTES`].
 ///
 /// Of each class of lengths the first and the last blocks are copied, which
 /// overlap where the length is no multiple of them: so a length takes one way
@@ -19,10 +19,10 @@ const BLOCK_BYTES: usize = size_of::<Block>();
 ///
 /// # Safety
 /// `source` is valid for reads and `target` for writes of `bytes` bytes, and
-/// the two do not overlap. `bytes` is at most [`SHORT_MOST_BYTES`].
+/// the two do not overlap. `bytes` is at most [`SHORT_MAX_BYTES`].
 #[inline(always)]
 pub(crate) unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-    debug_assert!(bytes <= SHORT_MOST_BYTES, "{bytes} bytes are no short copy");
+    debug_assert!(bytes <= SHORT_MAX_BYTES, "{bytes} bytes are no short copy");
     if bytes < BLOCK_BYTES {
         // SAFETY: as this function's caller has promised; below 16.
         unsafe { below_16(target, source, bytes) }

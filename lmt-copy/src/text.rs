@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::copier::{Alignment, CLASSES, Copier, Distance, LARGEST_CLASS_BYTES, LEAST_TABLE_BYTES, bounds};
+use crate::copier::{Alignment, CLASSES, Copier, Distance, LARGEST_CLASS_BYTES, MIN_TABLE_BYTES, bounds};
 use crate::routine::Routine;
 
 /// What copies are to be made by: the value of the key `copy_routine`.
@@ -139,7 +139,7 @@ fn size(text: &str) -> Option<usize> {
         _ => return None,
     };
     let bytes = digits.parse::<usize>().ok()?.checked_mul(unit)?;
-    let is_bound = bytes.is_power_of_two() && (LEAST_TABLE_BYTES..=LARGEST_CLASS_BYTES).contains(&bytes);
+    let is_bound = bytes.is_power_of_two() && (MIN_TABLE_BYTES..=LARGEST_CLASS_BYTES).contains(&bytes);
     is_bound.then_some(bytes)
 }
 

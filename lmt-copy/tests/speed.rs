@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use lmt_copy::{Alignment, Distance, Effort, Plan, Routine, paired_ratio};
 
-const MOST_RATIO: f64 = 1.03;
+const MAX_RATIO: f64 = 1.03;
 
 /// The machine is shared, and others' work only adds time: one good measurement
 /// of a length shows what the routine can do there.
@@ -96,7 +96,7 @@ fn of_one_table() {
     let mut least: Vec<Found> = places.map(|place| (place, f64::INFINITY)).collect();
     for attempt in 0..ATTEMPTS {
         // What disturbed one measurement is over when its turn comes again.
-        for (place, least) in least.iter_mut().filter(|(_, least)| *least > MOST_RATIO) {
+        for (place, least) in least.iter_mut().filter(|(_, least)| *least > MAX_RATIO) {
             *least = least.min(deeper(attempt, &mut || ratio(&mut memory, place.0, place.1)));
         }
     }
@@ -108,7 +108,7 @@ fn of_one_table() {
     }
     let worst = least.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
     println!("  at most {worst:.3} of it, over {} lengths and places", least.len());
-    let exceeded = least.iter().filter(|(_, ratio)| *ratio > MOST_RATIO);
+    let exceeded = least.iter().filter(|(_, ratio)| *ratio > MAX_RATIO);
     let exceeded: Vec<String> = exceeded
         .map(|((bytes, offsets), ratio)| {
             let routine = copier.routine(Distance::Near, Alignment::of(offsets.1, offsets.0), *bytes);

@@ -5,13 +5,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lmt_core::bell::Bell;
 use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::config::Config;
-use lmt_core::engine::{Engine, PeerId, SendMode, Source, TagMatch};
+use lmt_core::doorbell::Doorbell;
+use lmt_core::endpoint::{Engine, PeerId, SendMode, Source, TagMatch};
 use lmt_core::identity::EndpointId;
+use lmt_core::mechanism::Mechanisms;
 use lmt_core::mechanism::*;
-use lmt_core::mechanisms::Mechanisms;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// Called when a transfer is finished.
@@ -19,7 +19,7 @@ type Finished = Arc<Mutex<Box<dyn FnMut() + Send>>>;
 
 /// A mechanism whose copies never end by themselves.
 struct Endless {
-    bell: Arc<Mutex<Option<Bell>>>,
+    doorbell: Arc<Mutex<Option<Doorbell>>>,
     started: Arc<Mutex<bool>>,
     finished: Finished,
 }
@@ -27,7 +27,7 @@ struct Endless {
 impl Endless {
     fn new() -> Self {
         Self {
-            bell: Arc::default(),
+            doorbell: Arc::default(),
             started: Arc::default(),
             finished: Arc::new(Mutex::new(Box::new(|| {}))),
         }
@@ -38,24 +38,12 @@ impl Lmt for Endless {
     type Peer = ();
     type Transfer = bool;
 
-    fn name(&self) -> &'static str {
-        "endless"
+    fn description(&self) -> Description {
+        Description::new("endless", &[Model::Get])
     }
 
-    fn models(&self) -> &'static [Model] {
-        &[Model::Get]
-    }
-
-    fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
-    }
-
-    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
-        Ok(((), Abilities { read: true, write: false, cooperate: false }))
-    }
-
-    fn take_bell(&mut self, bell: &Bell) {
-        *self.bell.lock().unwrap() = Some(bell.clone());
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<Probed<()>, Unavailable> {
+        Ok(Probed::new((), Abilities { read: true, write: false, cooperate: false }))
     }
 
     fn prepare(&mut self, _: &mut (), plan: &Plan, _: &Buffer) -> Result<(bool, Cookie), Fault> {
@@ -76,6 +64,16 @@ impl Lmt for Endless {
             (self.finished.lock().unwrap())();
         }
     }
+
+    fn background(&mut self) -> Option<&mut dyn Background> {
+        Some(self)
+    }
+}
+
+impl Background for Endless {
+    fn take_doorbell(&mut self, doorbell: &Doorbell) {
+        *self.doorbell.lock().unwrap() = Some(doorbell.clone());
+    }
 }
 
 fn engine(mechanism: Endless) -> Engine {
@@ -94,11 +92,11 @@ fn is_readable(engine: &Engine) -> bool {
 #[test]
 fn a_mechanisms_bell_wakes_its_endpoint() {
     let mechanism = Endless::new();
-    let bell = Arc::clone(&mechanism.bell);
+    let doorbell = Arc::clone(&mechanism.doorbell);
     let mut engine = engine(mechanism);
     assert!(engine.prepare_to_sleep().unwrap());
     assert!(!is_readable(&engine));
-    bell.lock().unwrap().as_ref().expect("every mechanism is given the bell").ring();
+    doorbell.lock().unwrap().as_ref().expect("every mechanism is given the doorbell").ring();
     assert!(is_readable(&engine));
     engine.woken();
     assert!(!is_readable(&engine), "a ring that was heard is heard for ever");

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lmt_core::inbox::{Envelope, Geometry, InboxReceiver, InboxSender, Payload, SendError};
+use lmt_core::queue::{Envelope, Geometry, InboxReceiver, InboxSender, Payload, SendError};
 
 const CHILD: &str = "LMT_TEST_INBOX_SENDER";
 /// Long against what a machine needs on which every core has other work too.
@@ -141,7 +141,7 @@ fn four_processes_flood_one() {
 
 /// Kills and buries a sender: what it had published arrives, and its number
 /// is free again.
-fn bury(receiver: &mut InboxReceiver, child: &mut Child, me: u16, next: &mut [u64]) -> usize {
+fn fail_peer(receiver: &mut InboxReceiver, child: &mut Child, me: u16, next: &mut [u64]) -> usize {
     child.kill().unwrap();
     child.wait().unwrap();
     let freed = receiver.release_dead(me);
@@ -161,7 +161,7 @@ fn killed_senders_stop_nobody_and_leave_no_slot_behind() {
     const VICTIMS: u16 = 3;
     const KILLS: usize = 150;
     // Where many programs want the cores, this many do after this long.
-    const FEWEST_KILLS: usize = 40;
+    const MIN_KILLS: usize = 40;
     const LONG_ENOUGH: Duration = Duration::from_secs(60);
     const CELLS: u32 = 16;
     // Two laps: past whatever a victim has left in the ring. Not more, since
@@ -179,7 +179,7 @@ fn killed_senders_stop_nobody_and_leave_no_slot_behind() {
     let begun = Instant::now();
     let deadline = begun + TIME_LIMIT;
     let mut kills = 0;
-    while kills < KILLS && !(kills >= FEWEST_KILLS && begun.elapsed() > LONG_ENOUGH) {
+    while kills < KILLS && !(kills >= MIN_KILLS && begun.elapsed() > LONG_ENOUGH) {
         kills += 1;
         let kill_at = Instant::now() + Duration::from_micros(random.next() % 30_000);
         let survivor_goal = next[survivor] + BETWEEN_KILLS;
@@ -196,7 +196,7 @@ fn killed_senders_stop_nobody_and_leave_no_slot_behind() {
         std::thread::sleep(Duration::from_micros(random.next() % 1000));
         let victim = (random.next() % u64::from(VICTIMS)) as u16;
         let child = &mut senders.0[usize::from(victim)];
-        freed += bury(&mut receiver, child, victim, &mut next);
+        freed += fail_peer(&mut receiver, child, victim, &mut next);
         *child = start(&fd, victim, u64::MAX);
     }
     if freed == 0 {
@@ -205,7 +205,7 @@ fn killed_senders_stop_nobody_and_leave_no_slot_behind() {
     }
     eprintln!("{kills} kills left {freed} claimed slots behind; the survivor sent {}", next[survivor]);
     for me in 0..=VICTIMS {
-        bury(&mut receiver, &mut senders.0[usize::from(me)], me, &mut next);
+        fail_peer(&mut receiver, &mut senders.0[usize::from(me)], me, &mut next);
     }
     while take(&mut receiver, &mut next, &mut expected).is_some() {}
     assert_eq!(receiver.malformed_messages(), 0);

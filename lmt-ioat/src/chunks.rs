@@ -3,8 +3,8 @@
 //! there early, so that the other stages of a transfer begin early; the large
 //! ones, half a millisecond of copying, keep the cost of each piece small.
 
-use lmt_core::fault_in::GrowingChunks;
 use lmt_core::mechanism::Interval;
+use lmt_core::prefault::GrowingChunks;
 
 /// A page, in bytes.
 pub const PAGE_BYTES: u64 = 4096;

@@ -1,8 +1,8 @@
 //! The trait behind which every copy engine stands.
 
-use lmt_core::bell::Bell;
-use lmt_core::checkup::{Finding, Host};
-use lmt_core::keys::{Key, Value};
+use lmt_core::config_key::{Key, Value};
+use lmt_core::diagnostic::{Finding, Host};
+use lmt_core::doorbell::Doorbell;
 use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
 use crate::places::{CopyList, Place};
@@ -140,7 +140,7 @@ pub trait CopyEngine: Send + 'static {
     }
 
     /// What there is to look at when it does not work: nothing by default.
-    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+    fn diagnostics(&self, _host: &Host) -> Vec<Finding> {
         Vec::new()
     }
 
@@ -153,10 +153,10 @@ pub trait CopyEngine: Send + 'static {
     /// What its copies may name.
     fn reach(&self) -> Reach;
 
-    /// Takes the endpoint's bell, before anything is submitted: it is rung
+    /// Takes the endpoint's doorbell, before anything is submitted: it is rung
     /// whenever a list has ended. An engine that learns of its ends only when it
     /// is polled drops it.
-    fn take_bell(&mut self, _bell: &Bell) {}
+    fn take_doorbell(&mut self, _doorbell: &Doorbell) {}
 
     /// What can be set of it. Nothing by default.
     fn keys(&self) -> &'static [Key] {

@@ -14,6 +14,8 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 #[cfg(not(loom))]
+mod backoff;
+#[cfg(not(loom))]
 pub mod chunks;
 #[cfg(not(loom))]
 pub mod dsa;
@@ -25,8 +27,6 @@ mod mapped;
 #[cfg(not(loom))]
 pub mod offload;
 mod outcome;
-#[cfg(not(loom))]
-mod patience;
 #[cfg(not(loom))]
 pub mod pipeline;
 pub mod places;

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use lmt_cma::remote::RemoteList;
 use lmt_cma::segments::{KeptList, describe};
 use lmt_cma::vm::{self, CopyError, fault_of};
-use lmt_core::bell::Bell;
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::config_key::{Key, Value};
 use lmt_core::cursor::Cursor;
-use lmt_core::keys::{Key, Value};
+use lmt_core::diagnostic::{Finding, Host};
+use lmt_core::doorbell::Doorbell;
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step,
-    Unavailable,
+    Abilities, Background, Cookie, Description, Diagnosis, Fault, Hello, Interval, Lmt, Model, PeerFacts,
+    Plan, Probed, Regions, RegisteredCopy, Role, Settings, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
@@ -27,7 +27,7 @@ use crate::few::Few;
 use crate::mapped::{self, Mapped};
 use crate::places::{CopyList, ListError, Place};
 use crate::software::{Config, Software};
-use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, Told, tell};
+use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, StepReport, tell};
 
 /// Single copy by an engine in the background.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub struct OffloadPeer {
     is_reachable: bool,
 }
 
-/// A transfer under way. The job goes first when it is dropped: then nothing
+/// A transfer in flight. The job goes first when it is dropped: then nothing
 /// uses what comes after it.
 #[derive(Debug)]
 pub struct OffloadTransfer<J> {
@@ -93,35 +93,9 @@ impl<E: CopyEngine> Lmt for Offload<E> {
     type Peer = OffloadPeer;
     type Transfer = OffloadTransfer<E::Job>;
 
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Get, Model::Put]
-    }
-
-    fn needs(&self) -> Needs {
-        self.engine.needs()
-    }
-
-    /// The engine reaches a peer by the kernel's copies between two processes.
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        let mut found = lmt_cma::checkups(host);
-        found.extend(self.engine.checkups(host));
-        found
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        self.engine.keys()
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        self.engine.get(key)
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        self.engine.set(key, value)
+    fn description(&self) -> Description {
+        let needs = self.engine.needs();
+        Description { needs, ..Description::new(self.name, &[Model::Get, Model::Put]) }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -129,25 +103,17 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         Ok(Hello::default())
     }
 
-    fn probe(&mut self, facts: &PeerFacts, _hello: Hello) -> Result<(OffloadPeer, Abilities), Unavailable> {
+    /// What the peer's engine copies needs nothing of this process but
+    /// addresses.
+    fn probe(&mut self, facts: &PeerFacts, _hello: Hello) -> Result<Probed<OffloadPeer>, Unavailable> {
         let Reach { mapped, peer_read, peer_write, .. } = self.engine.reach();
-        let allowed = lmt_cma::probe(facts)?;
-        let abilities = Abilities {
+        let abilities = lmt_cma::probe(facts).map(|allowed| Abilities {
             read: allowed.read && mapped && peer_read,
             write: allowed.write && mapped && peer_write,
             cooperate: false,
-        };
-        Ok((OffloadPeer { process: Arc::clone(&facts.process), is_reachable: true }, abilities))
-    }
-
-    /// What the peer's engine copies needs nothing of this process but
-    /// addresses.
-    fn passive(&mut self, facts: &PeerFacts) -> Option<OffloadPeer> {
-        Some(OffloadPeer { process: Arc::clone(&facts.process), is_reachable: false })
-    }
-
-    fn take_bell(&mut self, bell: &Bell) {
-        self.engine.take_bell(bell);
+        });
+        let peer = OffloadPeer { process: Arc::clone(&facts.process), is_reachable: abilities.is_ok() };
+        Ok(Probed { peer, abilities, times_plain_copy: None })
     }
 
     #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
@@ -210,9 +176,9 @@ impl<E: CopyEngine> Lmt for Offload<E> {
         let progress = self.engine.poll(job);
         let total_bytes = transfer.plan.interval.bytes();
         match tell(&mut transfer.told_bytes, total_bytes, progress, max_bytes) {
-            Told::Step(step) => Ok(step),
-            Told::Failed(failure) => Err(self.fault_of(failure, &peer.process)),
-            Told::DoneTooEarly => Err(self.fault(DONE_TOO_EARLY)),
+            StepReport::Step(step) => Ok(step),
+            StepReport::Failed(failure) => Err(self.fault_of(failure, &peer.process)),
+            StepReport::DoneTooEarly => Err(self.fault(DONE_TOO_EARLY)),
         }
     }
 
@@ -222,19 +188,62 @@ impl<E: CopyEngine> Lmt for Offload<E> {
             let _progress = self.engine.quiesce(job);
         }
     }
-    fn copies_declared(&self) -> bool {
-        true
+
+    fn regions(&mut self) -> Option<&mut dyn Regions<OffloadPeer>> {
+        Some(self)
     }
 
+    fn background(&mut self) -> Option<&mut dyn Background> {
+        Some(self)
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
+    }
+}
+
+impl<E: CopyEngine> Regions<OffloadPeer> for Offload<E> {
     /// At once and by the caller, as nothing is left for it to do meanwhile.
-    fn copy_declared(
+    fn copy_registered(
         &mut self,
         peer: &mut OffloadPeer,
         local: &mut Buffer,
-        copy: &DeclaredCopy<'_>,
+        copy: &RegisteredCopy<'_>,
     ) -> Result<u64, Fault> {
-        let copied = vm::copy_declared(&peer.process, local, copy);
-        copied.error.map_or(Ok(copied.bytes), |error| Err(fault_of(error, &peer.process)))
+        vm::one_sided(&peer.process, local, copy)
+    }
+}
+
+impl<E: CopyEngine> Background for Offload<E> {
+    fn take_doorbell(&mut self, doorbell: &Doorbell) {
+        self.engine.take_doorbell(doorbell);
+    }
+}
+
+impl<E: CopyEngine> Settings for Offload<E> {
+    fn keys(&self) -> &'static [Key] {
+        self.engine.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.engine.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        self.engine.set(key, value)
+    }
+}
+
+impl<E: CopyEngine> Diagnosis for Offload<E> {
+    /// The engine reaches a peer by the kernel's copies between two processes.
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        let mut found = lmt_cma::diagnostics(host);
+        found.extend(self.engine.diagnostics(host));
+        found
     }
 }
 

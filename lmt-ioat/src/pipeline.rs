@@ -3,8 +3,8 @@
 #![allow(unsafe_code)] // Lends the pipeline's pieces to an engine.
 
 use lmt_core::buffer::{Access, Segment};
-use lmt_core::checkup::{Finding, Host};
-use lmt_core::keys::{Key, Value};
+use lmt_core::config_key::{Key, Value};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::mechanism::{Fault, Needs, Unavailable};
 use lmt_shm::{Config, ConfigError, Copied, Copier, Piece, Shm};
 
@@ -21,7 +21,7 @@ use crate::places::{CopyList, Mapped, Place};
 /// ```
 /// use lmt_core::mechanism::Lmt;
 /// let mut dsa = lmt_ioat::pipeline::ioat_dsa()?;
-/// assert_eq!(dsa.name(), "ioat-dsa");
+/// assert_eq!(dsa.description().name, "ioat-dsa");
 /// if let Err(why) = dsa.hello() {
 ///     println!("no DSA here: {why}");
 /// }
@@ -50,7 +50,7 @@ const DSA_KEYS: [Key; lmt_shm::KEYS.len() + dsa::KEYS.len()] = {
     }
     // The second of the pipeline's keys is `buffers`; a test looks.
     all[1].reason =
-        "more than two, so that the device always has something to do while the processes look away";
+        "more than two, so that the device always has something to do while the processes do not poll";
     all
 };
 
@@ -79,7 +79,7 @@ impl<E: CopyEngine> EngineCopier<E> {
     }
 }
 
-/// A copy under way. Its drop is the job's, which waits until the engine is
+/// A copy in flight. Its drop is the job's, which waits until the engine is
 /// quiet.
 pub struct Ticket<J>(J);
 
@@ -114,8 +114,8 @@ impl<E: CopyEngine> Copier for EngineCopier<E> {
         self.engine.needs()
     }
 
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        self.engine.checkups(host)
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        self.engine.diagnostics(host)
     }
 
     fn keys(&self) -> &'static [Key] {

@@ -77,7 +77,7 @@ pub enum ListError {
         room: u64,
     },
     /// The target was lent for reading.
-    #[error("the target was lent for reading only; lend it with Access::Write")]
+    #[error("the target is read-only; pass it with Access::Write")]
     ReadOnly,
     /// The bytes of all copies overflow.
     #[error("the list has more than 2^64 bytes; submit it in parts")]

@@ -53,7 +53,7 @@ struct Lists<W> {
 /// go of one, the next is taken. Models do without, being of few steps.
 const SPARE: usize = if cfg!(loom) { 0 } else { 8 };
 /// The most that are kept.
-const MOST_SPARE: usize = 64;
+const MAX_SPARE: usize = 64;
 
 impl<W> Lists<W> {
     /// An outcome that nobody else has.
@@ -137,7 +137,7 @@ impl<W: Work> Queue<W> {
     /// Takes back the outcome of a list that has ended, for another.
     pub fn give_back(&self, outcome: Arc<Outcome>) {
         let mut lists = self.lock();
-        if lists.spare.len() < MOST_SPARE {
+        if lists.spare.len() < MAX_SPARE {
             lists.spare.push(outcome);
         }
     }
@@ -157,7 +157,7 @@ impl<W: Work> Queue<W> {
     /// The thread's life: copies until the queue is closed. `ended` is called
     /// after each list that has ended by the thread's own doing.
     pub fn run(&self, mut ended: impl FnMut()) {
-        let _last = LastWill(self);
+        let _last = EndOnDrop(self);
         loop {
             let Some(mut entry) = self.next() else { return };
             let (bytes, end) = entry.work.chunk();
@@ -206,9 +206,9 @@ impl<W: Work> Queue<W> {
 }
 
 /// When the thread ends, also by a panic, nobody waits for it in vain.
-struct LastWill<'a, W: Work>(&'a Queue<W>);
+struct EndOnDrop<'a, W: Work>(&'a Queue<W>);
 
-impl<W: Work> Drop for LastWill<'_, W> {
+impl<W: Work> Drop for EndOnDrop<'_, W> {
     fn drop(&mut self) {
         self.0.close();
         // A chunk that panicked has let go of its memory by unwinding.

@@ -1,5 +1,3 @@
-use proptest::prelude::*;
-
 use super::*;
 
 fn lent(memory: &mut [u8], access: Access) -> Mapped {
@@ -11,40 +9,6 @@ fn lent(memory: &mut [u8], access: Access) -> Mapped {
 
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at * 31 + at / 251) as u8).collect()
-}
-
-/// Copies within guarded memory and checks every byte in it and around it.
-fn check(from_at: usize, to_at: usize, bytes: usize, distance: Distance) {
-    let mut source = pattern(from_at + bytes + 70);
-    let mut target = vec![0xee; to_at + bytes + 70];
-    let from = lent(&mut source[from_at..from_at + bytes], Access::Read);
-    let to = lent(&mut target[to_at..to_at + bytes], Access::Write);
-    assert_eq!(copy_mapped(from, to, u64::MAX, distance), bytes as u64);
-    assert_eq!(target[to_at..to_at + bytes], source[from_at..from_at + bytes]);
-    assert!(target[..to_at].iter().chain(&target[to_at + bytes..]).all(|&byte| byte == 0xee));
-}
-
-#[test]
-fn every_alignment_of_both_sides_is_right() {
-    for from_at in 0..64 {
-        for to_at in 0..64 {
-            check(from_at, to_at, 333, Distance::Away);
-        }
-    }
-    for bytes in 0..400 {
-        check(3, 5, bytes, Distance::Away);
-        check(3, 5, bytes, Distance::Near);
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn any_length_at_any_place_is_right(
-        from_at in 0usize..5000, to_at in 0usize..5000, bytes in 0usize..100_000, away: bool,
-    ) {
-        check(from_at, to_at, bytes, if away { Distance::Away } else { Distance::Near });
-    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn make(open: fn() -> SoftwareQueue) -> Shm<EngineCopier<DsaEngine<SoftwareQueue
 
 fn faulty() -> SoftwareQueue {
     let limits =
-        Limits { max_transfer_bytes: 50_000, max_batch: 8, max_under_way: 6, can_block_on_fault: false };
+        Limits { max_transfer_bytes: 50_000, max_batch: 8, max_in_flight: 6, can_block_on_fault: false };
     let faults =
         Faults { seed: 7, page_fault: 100, full: 100, odd_status: 20, idle: 200, ..Faults::default() };
     SoftwareQueue::new(limits, faults)

@@ -24,7 +24,7 @@ type Job = DsaJob<SoftwareQueue>;
 const LIMIT: Duration = Duration::from_secs(30);
 
 fn limits() -> Limits {
-    Limits { max_transfer_bytes: 1 << 20, max_batch: 16, max_under_way: 8, can_block_on_fault: false }
+    Limits { max_transfer_bytes: 1 << 20, max_batch: 16, max_in_flight: 8, can_block_on_fault: false }
 }
 
 /// Quick to give a device up, so that a test of lost descriptors ends, but not
@@ -165,10 +165,10 @@ fn any_faults() -> impl Strategy<Value = Faults> {
 
 fn any_limits() -> impl Strategy<Value = Limits> {
     (prop_oneof![300u32..2000, 4096u32..70_000], 0u32..20, 1u32..10).prop_map(
-        |(max_transfer_bytes, max_batch, max_under_way)| Limits {
+        |(max_transfer_bytes, max_batch, max_in_flight)| Limits {
             max_transfer_bytes,
             max_batch,
-            max_under_way,
+            max_in_flight,
             can_block_on_fault: false,
         },
     )

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lmt::Endpoint;
 use lmt_conformance::group::{Group, Test, allowed_cpus};
 use lmt_conformance::{require, test_name};
-use lmt_core::engine::{PeerId, Source, TagMatch};
+use lmt_core::endpoint::{PeerId, Source, TagMatch};
 use lmt_ioat::offload::Offload;
 use lmt_ioat::software::Config;
 
@@ -41,7 +41,7 @@ impl<'g> Side<'g> {
     fn open(group: &'g Group, copying_cpu: usize) -> Self {
         let endpoint = Endpoint::builder()
             .id(group.id().member(group.rank()))
-            .without_the_list()
+            .without_default_mechanisms()
             .register(Offload::software(Config { cpu: Some(copying_cpu) }))
             // A waiting sender sleeps at once and leaves its core.
             .configure(|config| (config.spins, config.yields) = (100, 0))

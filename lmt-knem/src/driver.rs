@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{Hello, Needs, Unavailable};
 use lmt_core::process::PeerProcess;
@@ -53,7 +53,7 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
 
     /// What there is to look at when it cannot be opened, or does not reach a
     /// peer: nothing by default.
-    fn checkups(_host: &Host) -> Vec<Finding>
+    fn diagnostics(_host: &Host) -> Vec<Finding>
     where
         Self: Sized,
     {
@@ -80,7 +80,7 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
 
     /// Whether it tells an owner that is being killed ([`KnemError::OwnerDying`])
     /// from memory that cannot be copied.
-    fn knows_the_dying() -> bool
+    fn reports_dying_owners() -> bool
     where
         Self: Sized,
     {
@@ -137,14 +137,14 @@ pub trait Driver: std::fmt::Debug + Send + 'static {
     /// this driver has started are waited for.
     ///
     /// # Errors
-    /// [`KnemError::NotDeclared`], also for regions of others.
-    /// [`KnemError::CopyUnderWay`] where a copy does not end; the region stays.
+    /// [`KnemError::NotRegistered`], also for regions of others.
+    /// [`KnemError::CopyInFlight`] where a copy does not end; the region stays.
     fn destroy_region(&mut self, cookie: &RegionCookie) -> Result<Buffer, KnemError>;
 
     /// How long a region is, in bytes.
     ///
     /// # Errors
-    /// [`KnemError::NotDeclared`] or [`KnemError::Stranger`].
+    /// [`KnemError::NotRegistered`] or [`KnemError::UnknownOwner`].
     fn region_bytes(&mut self, cookie: &RegionCookie) -> Result<u64, KnemError>;
 
     /// Copies between `local` and a region; returns how many bytes. With an

@@ -18,11 +18,11 @@ pub enum KnemError {
         sentence: String,
     },
     /// The cookie names no region now.
-    #[error("the region is not declared (any more), or was used up; ask its owner for a new cookie")]
-    NotDeclared,
+    #[error("the region is not registered (any more), or was used up; ask its owner for a new cookie")]
+    NotRegistered,
     /// The cookie's owner is not known here.
     #[error("the region's owner is not known here; take its introduction first")]
-    Stranger,
+    UnknownOwner,
     /// An introduction is none.
     #[error(
         "the introduction is none of this driver's ({0}); both processes must use the same driver and version"
@@ -32,7 +32,7 @@ pub enum KnemError {
     #[error("the table of regions in an introduction cannot be used: {0}")]
     Table(#[from] AttachError),
     /// The protection forbids it.
-    #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
+    #[error("the region's protection forbids to {0} it; its owner must register it with that right")]
     Forbidden(Direction),
     /// The copy would leave the region.
     #[error(
@@ -59,7 +59,7 @@ pub enum KnemError {
         total_bytes: u64,
     },
     /// The memory lent does not allow what is to be done with it.
-    #[error("memory lent for reading is not written, and is not declared for writing; lend it for writing")]
+    #[error("read-only memory is not written, and cannot be registered for writing; pass it for writing")]
     ReadOnlyMemory,
     /// Memory of the local side or of the region cannot be accessed.
     #[error("a page of the {0} cannot be accessed; it must be mapped, and writable where it is written")]
@@ -74,9 +74,9 @@ pub enum KnemError {
     },
     /// Every line of the table has had every generation.
     #[error(
-        "this opening of the driver has declared as many regions as cookies can tell apart; open it anew"
+        "this opening of the driver has registered as many regions as cookies can tell apart; open it anew"
     )]
-    WornOut,
+    NumbersExhausted,
     /// Another user opened the driver over there.
     #[error(
         "the region's owner runs as another user, which the driver forbids even to root; run both processes as the same user ({0})"
@@ -89,16 +89,16 @@ pub enum KnemError {
     CopyFailed,
     /// A region is not given back as long as it is copied from or into.
     #[error(
-        "a copy from or into the region is under way and does not end; poll it until it has ended, then destroy the region"
+        "a copy from or into the region is in flight and does not end; poll it until it has ended, then destroy the region"
     )]
-    CopyUnderWay,
+    CopyInFlight,
     /// An asynchronous copy was waited for, and has not ended.
     #[error(
-        "the driver has not told of a copy's end for too long; it may still write to the memory, which must not be used for anything else until this process ends"
+        "the driver has not reported the end of a copy for too long; it may still write to the memory, which must not be used for anything else until this process ends"
     )]
     CopyLost,
     /// The number names no copy.
-    #[error("no such copy is under way; each is told of once when it has ended")]
+    #[error("no such copy is in flight; each end is reported once")]
     NoSuchCopy,
     /// Only a DMA engine could have done it.
     #[error("the driver has no DMA engine; leave the DMA flags out, and load it without forced DMA ({0})")]

@@ -53,11 +53,11 @@ impl Knem {
     }
 
     /// Takes an introduction by its bytes alone, where the driver finds the
-    /// rest by itself; see [`UserDriver::meet_by_name`].
+    /// rest by itself; see [`UserDriver::add_process_by_name`].
     ///
     /// # Errors
     /// [`KnemError::Introduction`] where it does not, and as there.
-    pub fn meet_by_name(&mut self, name: &[u8]) -> Result<EndpointId, KnemError> {
+    pub fn add_process_by_name(&mut self, name: &[u8]) -> Result<EndpointId, KnemError> {
         let introduction = Hello { bytes: name.to_vec(), descriptors: Vec::new() };
         self.driver.meet(Arc::new(PeerProcess::new(0, None)), introduction)
     }

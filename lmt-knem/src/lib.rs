@@ -7,11 +7,11 @@
 #![deny(unsafe_code)]
 
 #[cfg(not(loom))]
-mod both;
-#[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
+mod faults;
 pub mod ioctl;
 #[cfg(not(loom))]
 mod knem;
@@ -24,6 +24,8 @@ mod page {}
 mod sync;
 #[cfg(not(loom))]
 mod sys;
+#[cfg(not(loom))]
+mod transfer;
 #[cfg_attr(loom, allow(dead_code))] // The models need the flags only.
 mod types;
 #[cfg(not(loom))]
@@ -36,7 +38,9 @@ pub use error::KnemError;
 #[cfg(not(loom))]
 pub use knem::Knem;
 #[cfg(not(loom))]
-pub use mechanism::{KnemIoctl, KnemLmt, KnemPeer, KnemTransfer, KnemUser};
+pub use mechanism::{KnemIoctl, KnemLmt, KnemPeer, KnemUser};
+#[cfg(not(loom))]
+pub use transfer::KnemTransfer;
 pub use types::{
     Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace, Uses,
 };

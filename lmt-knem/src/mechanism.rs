@@ -7,22 +7,22 @@ use std::time::{Duration, Instant};
 
 use lmt_cma::vm;
 use lmt_core::buffer::{Access, Buffer};
-use lmt_core::checkup::{Finding, Host};
-use lmt_core::claims::{Claims, PeerClaims};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{
-    Abilities, Cookie, DeclaredCopy, Direction, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan,
-    Role, Step, Unavailable,
+    Abilities, BothEnds, Cookie, CopiedPart, Description, Diagnosis, Direction, Fault, Hello, Interval, Lmt,
+    Model, PeerFacts, Plan, Probed, Regions, RegisteredCopy, Role, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use lmt_core::region::Protection;
 
-use crate::both::{self, Both};
-use crate::driver::Driver;
+use crate::driver::{DYING, Driver};
 use crate::error::KnemError;
-use crate::ioctl::{IoctlDriver, Keeping, KeptRegions};
+use crate::faults::{demote, fault, fault_of};
+use crate::ioctl::{IoctlDriver, PinCache, PinCacheConfig};
 use crate::sys::{ProbeMemory, lend_part};
-use crate::types::{CopyFlags, CopyId, InlineCopy, Length, RegionCookie, Uses};
+use crate::transfer::{KnemTransfer, Remote, copy_some};
+use crate::types::{InlineCopy, Length, RegionCookie, Uses};
 use crate::user::UserDriver;
 
 /// Messages by KNEM's kernel module: `knem-ioctl`.
@@ -37,8 +37,6 @@ pub struct KnemLmt<D> {
     state: State<D>,
     /// Whose regions are known here, and whether the peer still is.
     met: Vec<(EndpointId, Weak<()>)>,
-    /// On messages that both ends copy.
-    claims: Claims,
     /// What is done with a driver that has just been opened.
     set_up: Box<dyn FnMut(&mut D) + Send>,
 }
@@ -76,13 +74,15 @@ impl<D: Driver> Default for KnemLmt<D> {
 
 impl KnemLmt<IoctlDriver> {
     /// A new instance that keeps regions pinned when their messages are done
-    /// ([`IoctlDriver::keep_regions`]), and the handle that must be told of
+    /// ([`IoctlDriver::enable_pin_cache`]), and the handle that must be told of
     /// memory before it is unmapped, given back or replaced.
-    pub fn keeping(keeping: Keeping) -> (Self, KeptRegions) {
-        let kept = KeptRegions::new();
+    pub fn keeping(keeping: PinCacheConfig) -> (Self, PinCache) {
+        let kept = PinCache::new();
         let teller = kept.clone();
         (
-            Self::with(move |driver: &mut IoctlDriver| driver.keep_regions_told_by(keeping, teller.clone())),
+            Self::with(move |driver: &mut IoctlDriver| {
+                driver.enable_pin_cache_invalidated_by(keeping, teller.clone())
+            }),
             kept,
         )
     }
@@ -97,7 +97,7 @@ impl<D: Driver> KnemLmt<D> {
     /// A new instance whose driver is set up once it is open; for instance told
     /// to keep regions.
     pub fn with(set_up: impl FnMut(&mut D) + Send + 'static) -> Self {
-        Self { state: State::Closed, met: Vec::new(), claims: Claims::default(), set_up: Box::new(set_up) }
+        Self { state: State::Closed, met: Vec::new(), set_up: Box::new(set_up) }
     }
 
     /// An instance over a driver that a test has opened.
@@ -128,23 +128,23 @@ impl<D: Driver> KnemLmt<D> {
         match &mut self.state {
             State::Open(opened) => Ok(opened),
             State::Absent(reason) => Err(reason.clone()),
-            State::Closed => Err(unavailable(&KnemError::NotDeclared)),
+            State::Closed => Err(unavailable(&KnemError::NotRegistered)),
         }
     }
 
-    /// The open driver, and the claims.
-    fn parts(&mut self) -> Result<(&mut D, &mut Claims), Fault> {
+    /// The open driver.
+    fn open_driver(&mut self) -> Result<&mut D, Fault> {
         if let Err(Unavailable { errno, sentence }) = self.open() {
             return Err(Fault::Demote { errno, for_good: true, sentence });
         }
         match &mut self.state {
-            State::Open(opened) => Ok((&mut opened.driver, &mut self.claims)),
-            State::Closed | State::Absent(_) => Err(fault(&KnemError::NotDeclared)),
+            State::Open(opened) => Ok(&mut opened.driver),
+            State::Closed | State::Absent(_) => Err(fault(&KnemError::NotRegistered)),
         }
     }
 
     /// Gives up the tables of peers that are gone.
-    fn part_with_the_gone(&mut self) {
+    fn drop_dead_peers(&mut self) {
         let State::Open(opened) = &mut self.state else { return };
         self.met.retain(|(owner, peer)| {
             let is_there = peer.strong_count() > 0;
@@ -153,6 +153,41 @@ impl<D: Driver> KnemLmt<D> {
             }
             is_there
         });
+    }
+
+    /// What this process reaches of a peer.
+    fn reach(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(KnemPeer, Abilities), Unavailable> {
+        self.drop_dead_peers();
+        let known_before = self.met.clone();
+        let opened = self.open()?;
+        let bad = || refuse("the peer's handshake cannot be read; its lmt may be of another version");
+        let (short, rest) = hello.bytes.split_first_chunk().ok_or_else(bad)?;
+        let (nonce, rest) = rest.split_first_chunk::<{ ProbeMemory::NONCE_BYTES }>().ok_or_else(bad)?;
+        let (short, nonce): ([u8; RegionCookie::SHORT_BYTES], Nonce) = (*short, *nonce);
+        hello.bytes = rest.to_vec();
+        let process = Arc::clone(&facts.process);
+        let owner = opened.driver.meet(process, hello).map_err(|error| unavailable(&error))?;
+        // Who is known already stays known, whatever becomes of this greeting:
+        // it may be another's who uses his name, and transfers may be in flight.
+        let known =
+            known_before.into_iter().find(|(met, _)| *met == owner).and_then(|(_, token)| token.upgrade());
+        let region = RegionCookie::from_short_bytes(owner, short);
+        match abilities(opened, region, &nonce) {
+            Ok(abilities) => {
+                let token = known.unwrap_or_default();
+                self.met.retain(|(met, _)| *met != owner);
+                self.met.push((owner, Arc::downgrade(&token)));
+                let reached = Some((owner, token));
+                Ok((KnemPeer::new(&facts.process, reached), abilities))
+            }
+            Err(reason) => {
+                if known.is_none() {
+                    opened.driver.part(owner);
+                    self.met.retain(|(met, _)| *met != owner);
+                }
+                Err(reason)
+            }
+        }
     }
 }
 
@@ -209,64 +244,18 @@ const WRITE_TRIES: u32 = 16;
 /// A peer, and whose regions are its.
 #[derive(Debug)]
 pub struct KnemPeer {
-    claims: PeerClaims,
+    process: Arc<PeerProcess>,
     /// None where its regions cannot be reached from here.
     reached: Option<(EndpointId, Arc<()>)>,
 }
 
 impl KnemPeer {
     fn new(process: &Arc<PeerProcess>, reached: Option<(EndpointId, Arc<()>)>) -> Self {
-        Self { claims: PeerClaims::new(Arc::clone(process)), reached }
+        Self { process: Arc::clone(process), reached }
     }
 
     fn process(&self) -> &PeerProcess {
-        self.claims.process()
-    }
-}
-
-/// A region of a peer, and the message offset at which it begins.
-pub(crate) type Remote = (RegionCookie, u64);
-
-/// A transfer under way.
-#[derive(Debug)]
-pub struct KnemTransfer {
-    pub(crate) plan: Plan,
-    /// Passive: what was declared for the peer.
-    declared: Option<RegionCookie>,
-    /// Active: what the peer has declared.
-    pub(crate) remote: Option<Remote>,
-    moved_bytes: u64,
-    /// Active: a copy that the driver makes in the background, because it is
-    /// told to make all of them so.
-    pub(crate) under_way: Option<UnderWay>,
-    /// In the Both model, in which both sides are passive and active.
-    pub(crate) both: Option<Both>,
-}
-
-#[derive(Debug)]
-pub(crate) struct UnderWay {
-    id: CopyId,
-    begun: Instant,
-    limit: Duration,
-}
-
-impl UnderWay {
-    /// So long a copy may take before it is given up: far longer than any does.
-    fn limit(bytes: u64) -> Duration {
-        const SLOWEST_BYTES_PER_SECOND: u64 = 16 << 20;
-        Duration::from_secs(30_u64.saturating_add(bytes / SLOWEST_BYTES_PER_SECOND))
-    }
-
-    fn is_lost(&self) -> bool {
-        self.begun.elapsed() >= self.limit
-    }
-}
-
-impl KnemTransfer {
-    /// On the side that copies, once the other side's cookie is there: the
-    /// region to copy from or into, and the message offset at which it begins.
-    pub const fn remote(&self) -> Option<(RegionCookie, u64)> {
-        self.remote
+        &self.process
     }
 }
 
@@ -298,27 +287,16 @@ impl<D: Driver> Lmt for KnemLmt<D> {
     type Peer = KnemPeer;
     type Transfer = KnemTransfer;
 
-    fn name(&self) -> &'static str {
-        D::mechanism_name()
-    }
-
-    fn models(&self) -> &'static [Model] {
-        match D::copies_by_both_ends() {
+    fn description(&self) -> Description {
+        let models: &[Model] = match D::copies_by_both_ends() {
             true => &[Model::Get, Model::Put, Model::Both],
             false => &[Model::Get, Model::Put],
-        }
-    }
-
-    fn needs(&self) -> Needs {
-        D::needs()
-    }
-
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        D::checkups(host)
+        };
+        Description { needs: D::needs(), ..Description::new(D::mechanism_name(), models) }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
-        self.part_with_the_gone();
+        self.drop_dead_peers();
         let opened = self.open()?;
         let mut hello = opened.driver.introduce().map_err(|error| unavailable(&error))?;
         let ours = [&opened.probe.to_short_bytes()[..], &opened.nonce].concat();
@@ -326,45 +304,16 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         Ok(hello)
     }
 
-    fn probe(&mut self, facts: &PeerFacts, mut hello: Hello) -> Result<(KnemPeer, Abilities), Unavailable> {
-        self.part_with_the_gone();
-        let known_before = self.met.clone();
-        let opened = self.open()?;
-        let bad = || refuse("the peer's greeting cannot be read; its lmt may be of another version");
-        let (short, rest) = hello.bytes.split_first_chunk().ok_or_else(bad)?;
-        let (nonce, rest) = rest.split_first_chunk::<{ ProbeMemory::NONCE_BYTES }>().ok_or_else(bad)?;
-        let (short, nonce): ([u8; RegionCookie::SHORT_BYTES], Nonce) = (*short, *nonce);
-        hello.bytes = rest.to_vec();
-        let process = Arc::clone(&facts.process);
-        let owner = opened.driver.meet(process, hello).map_err(|error| unavailable(&error))?;
-        // Who is known already stays known, whatever becomes of this greeting:
-        // it may be another's who uses his name, and transfers may be under way.
-        let known =
-            known_before.into_iter().find(|(met, _)| *met == owner).and_then(|(_, token)| token.upgrade());
-        let region = RegionCookie::from_short_bytes(owner, short);
-        match abilities(opened, region, &nonce) {
-            Ok(abilities) => {
-                let token = known.unwrap_or_default();
-                self.met.retain(|(met, _)| *met != owner);
-                self.met.push((owner, Arc::downgrade(&token)));
-                let reached = Some((owner, token));
-                Ok((KnemPeer::new(&facts.process, reached), abilities))
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<KnemPeer>, Unavailable> {
+        match self.reach(facts, hello) {
+            Ok((peer, abilities)) => Ok(Probed::new(peer, abilities)),
+            // What the peer copies needs a region of this process, and nothing of the peer.
+            Err(why) if self.open().is_ok() => {
+                let peer = KnemPeer::new(&facts.process, None);
+                Ok(Probed { peer, abilities: Err(why), times_plain_copy: None })
             }
-            Err(reason) => {
-                if known.is_none() {
-                    opened.driver.part(owner);
-                    self.met.retain(|(met, _)| *met != owner);
-                }
-                Err(reason)
-            }
+            Err(why) => Err(why),
         }
-    }
-
-    /// What the peer copies needs a region of this process, and nothing of the
-    /// peer.
-    fn passive(&mut self, facts: &PeerFacts) -> Option<KnemPeer> {
-        self.open().ok()?;
-        Some(KnemPeer::new(&facts.process, None))
     }
 
     fn prepare(
@@ -378,27 +327,23 @@ impl<D: Driver> Lmt for KnemLmt<D> {
             declared: None,
             remote: None,
             moved_bytes: 0,
-            under_way: None,
-            both: None,
+            in_flight: None,
+            failing_since: None,
         };
         if !is_passive(plan) {
             return Ok((transfer, Cookie::empty()));
         }
-        let (driver, claims) = self.parts()?;
+        let driver = self.open_driver()?;
+        if (plan.model, plan.role) == (Model::Both, Role::Receiver) && !both_ends_copy(driver) {
+            // So the sender is not asked to help.
+            return Ok((transfer, Cookie::empty()));
+        }
         let lent = lend_part(data, plan.interval.start..plan.interval.end)
             .ok_or_else(|| demote("the message is not memory that was lent"))?;
         let protection = if plan.role == Role::Sender { Protection::READ } else { Protection::WRITE };
         let region = driver.create_region(lent, protection, Uses::Many).map_err(|e| fault(&e))?;
         transfer.declared = Some(region);
-        let mut cookie = to_cookie(&region, plan.interval.start);
-        if (plan.model, plan.role) == (Model::Both, Role::Receiver)
-            && let Some(of_region) = cookie
-        {
-            let by_both = both::is_possible(driver);
-            let (both, named) = both::receive(claims, &mut peer.claims, by_both, plan.interval, &of_region);
-            (transfer.both, cookie) = (Some(both), named);
-        }
-        let Some(cookie) = cookie else {
+        let Some(cookie) = to_cookie(&region, plan.interval.start) else {
             // Known to nobody.
             self.finish(peer, transfer);
             return Err(demote(
@@ -416,14 +361,9 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         interval: Interval,
     ) -> Result<(), Fault> {
         let Some((owner, _)) = &peer.reached else { return Err(unreached()) };
-        let (driver, claims) = self.parts()?;
+        let driver = self.open_driver()?;
         transfer.plan.interval = interval;
         transfer.moved_bytes = 0;
-        if (transfer.plan.model, transfer.plan.role) == (Model::Both, Role::Sender) {
-            let both = both::help(claims, &peer.claims, both::is_possible(driver), remote, interval);
-            transfer.both = Some(both.ok_or_else(bad_cookie)?);
-            return Ok(());
-        }
         transfer.remote = Some(find(driver, *owner, peer.process(), remote, interval)?);
         Ok(())
     }
@@ -436,14 +376,6 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         let t = transfer;
-        if t.plan.model == Model::Both {
-            let Some((owner, _)) = peer.reached else { return Err(unreached()) };
-            let (driver, claims) = self.parts()?;
-            let find = |driver: &mut D, cookie: &Cookie, interval| {
-                find(driver, owner, peer.process(), cookie, interval)
-            };
-            return both::step(claims, &peer.claims, driver, t, find, data, max_bytes);
-        }
         let Some((region, start)) = t.remote else {
             return Err(demote("a step was asked for before the peer's cookie was there"));
         };
@@ -458,8 +390,8 @@ impl<D: Driver> Lmt for KnemLmt<D> {
                 local_offset: front,
                 length: Length::Bounded(bytes),
             };
-            let (driver, _) = self.parts()?;
-            match copy_some(driver, &mut t.under_way, data, &copy) {
+            let driver = self.open_driver()?;
+            match copy_some(driver, &mut t.in_flight, data, &copy) {
                 // Nothing yet: other peers are not kept waiting for its end.
                 Err(KnemError::OwnerDying) => return Ok(Step { bytes: 0, done: false }),
                 copied => copied_bytes = copied.map_err(|error| fault_of(&error, peer.process()))?,
@@ -469,62 +401,127 @@ impl<D: Driver> Lmt for KnemLmt<D> {
         Ok(Step { bytes: copied_bytes, done: t.moved_bytes == t.plan.interval.bytes() })
     }
 
-    fn copies_declared(&self) -> bool {
-        D::reaches_all_memory()
-    }
-
-    /// Of an endpoint's own regions, whose table its engine has looked at.
-    fn copy_declared(
-        &mut self,
-        peer: &mut KnemPeer,
-        local: &mut Buffer,
-        copy: &DeclaredCopy<'_>,
-    ) -> Result<u64, Fault> {
-        if !D::reaches_all_memory() || peer.reached.is_none() {
-            return Err(demote("its driver reaches only regions of its own; let another mechanism copy"));
-        }
-        let copied = vm::copy_declared(peer.process(), local, copy);
-        copied.error.map_or(Ok(copied.bytes), |error| Err(vm::fault_of(error, peer.process())))
-    }
-
-    fn leave(&mut self, peer: &mut KnemPeer, transfer: &mut KnemTransfer) -> bool {
-        let both = transfer.both.as_mut();
-        both.is_some_and(|both| both.side.leave(&self.claims, &mut peer.claims))
-    }
-
-    fn copied_by_peer(&self, transfer: &KnemTransfer) -> u64 {
-        transfer.both.as_ref().map_or(0, |both| both.side.copied_by_peer())
-    }
-
-    /// The claims on messages that the peer may help with.
-    fn parcel(&mut self, peer: &mut KnemPeer) -> Option<Hello> {
-        peer.claims.parcel()
-    }
-
-    fn take_parcel(&mut self, peer: &mut KnemPeer, parcel: Hello) {
-        peer.claims.take_parcel(parcel);
-    }
-
-    fn finish(&mut self, peer: &mut KnemPeer, transfer: KnemTransfer) {
-        if let (Some(under_way), State::Open(opened)) = (&transfer.under_way, &mut self.state) {
+    fn finish(&mut self, _peer: &mut KnemPeer, transfer: KnemTransfer) {
+        if let (Some(in_flight), State::Open(opened)) = (&transfer.in_flight, &mut self.state) {
             // The driver is at work in the message's memory, which is given
             // back next. What it has not told of by the limit has no end that
             // could be waited for.
-            while let Ok(None) = opened.driver.poll(under_way.id)
-                && !under_way.is_lost()
+            while let Ok(None) = opened.driver.poll(in_flight.id)
+                && !in_flight.is_lost()
             {
                 std::thread::sleep(Duration::from_micros(50));
             }
-        }
-        // The peer copies nothing into a region any more when that is destroyed.
-        if let Some(both) = transfer.both {
-            both.side.finish(&mut self.claims, &peer.claims);
         }
         if let (Some(region), State::Open(opened)) = (transfer.declared, &mut self.state) {
             // Declared by `prepare` and destroyed once, here; a forked child,
             // which may not, ends nothing of its parent's.
             let _memory = opened.driver.destroy_region(&region);
         }
+    }
+
+    fn both_ends(&mut self) -> Option<&mut dyn BothEnds<KnemPeer, KnemTransfer>> {
+        if D::copies_by_both_ends() { Some(self) } else { None }
+    }
+
+    fn regions(&mut self) -> Option<&mut dyn Regions<KnemPeer>> {
+        if D::reaches_all_memory() { Some(self) } else { None }
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
+    }
+}
+
+/// The receiver copies out of the sender's region from the front, the sender into the
+/// receiver's from the back.
+impl<D: Driver> BothEnds<KnemPeer, KnemTransfer> for KnemLmt<D> {
+    fn is_ready(
+        &mut self,
+        _peer: &mut KnemPeer,
+        transfer: &mut KnemTransfer,
+        _ahead: Option<(&Cookie, Interval)>,
+    ) -> Result<bool, Fault> {
+        match transfer.plan.role {
+            Role::Sender if !both_ends_copy(self.open_driver()?) => {
+                Err(demote("the driver copies in the background; the receiver must copy"))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    fn copy_part(
+        &mut self,
+        peer: &mut KnemPeer,
+        transfer: &mut KnemTransfer,
+        data: &mut Buffer,
+        part: Interval,
+    ) -> CopiedPart {
+        let KnemTransfer { plan, remote, in_flight, failing_since, .. } = transfer;
+        let copied = match (*remote, self.open_driver()) {
+            (Some((region, start)), Ok(driver)) => {
+                let copy = InlineCopy {
+                    direction: if plan.role == Role::Receiver { Direction::Get } else { Direction::Put },
+                    region,
+                    region_offset: part.start - start,
+                    local_offset: part.start,
+                    length: Length::Bounded(part.bytes()),
+                };
+                copy_some(driver, in_flight, data, &copy)
+            }
+            (None, _) => Err(KnemError::NotRegistered),
+            (_, Err(fault)) => return CopiedPart { bytes: 0, fault: Some(fault) },
+        };
+        let fault = match copied {
+            Ok(bytes) => return CopiedPart { bytes, fault: None },
+            // It is known soon whether it has died.
+            Err(KnemError::OwnerDying) => None,
+            // An honest end's region is there until both have left. A process
+            // that is killed loses it a moment before its pidfd tells.
+            Err(error)
+                if may_be_death::<D>(&error)
+                    && failing_since.get_or_insert_with(Instant::now).elapsed() < DYING =>
+            {
+                None
+            }
+            Err(error) => Some(fault_of(&error, peer.process())),
+        };
+        CopiedPart { bytes: 0, fault }
+    }
+}
+
+/// Whether the cores that call make this driver's copies. What is in flight in
+/// the background would keep the other end waiting.
+fn both_ends_copy<D: Driver>(driver: &D) -> bool {
+    D::copies_by_both_ends() && !driver.info().forced.is_asynchronous()
+}
+
+/// Whether a copy fails so, too, whose region's owner is being killed.
+fn may_be_death<D: Driver>(error: &KnemError) -> bool {
+    match error {
+        KnemError::NotRegistered => true,
+        KnemError::BadMemory(_) | KnemError::CopyFailed => !D::reports_dying_owners(),
+        _ => false,
+    }
+}
+
+impl<D: Driver> Regions<KnemPeer> for KnemLmt<D> {
+    /// Of an endpoint's own regions, whose table its engine has looked at.
+    fn copy_registered(
+        &mut self,
+        peer: &mut KnemPeer,
+        local: &mut Buffer,
+        copy: &RegisteredCopy<'_>,
+    ) -> Result<u64, Fault> {
+        if peer.reached.is_none() {
+            return Err(unreached());
+        }
+        vm::one_sided(peer.process(), local, copy)
+    }
+}
+
+impl<D: Driver> Diagnosis for KnemLmt<D> {
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        D::diagnostics(host)
     }
 }
 
@@ -544,47 +541,6 @@ fn find<D: Driver>(
         return Err(bad_cookie());
     }
     Ok((region, start))
-}
-
-/// Copies in the call, or has the driver copy in the background if it is to;
-/// returns how many bytes have arrived by it.
-pub(crate) fn copy_some<D: Driver>(
-    driver: &mut D,
-    under_way: &mut Option<UnderWay>,
-    data: &mut Buffer,
-    copy: &InlineCopy,
-) -> Result<u64, KnemError> {
-    if driver.info().forced.is_asynchronous() {
-        copy_in_background(driver, under_way, data, copy)
-    } else {
-        driver.try_inline_copy(data, copy)
-    }
-}
-
-/// Starts a step's copy, or looks after the one that was started; returns how
-/// many bytes have arrived by it, none while it goes on. Its length is the one
-/// that it was started with.
-fn copy_in_background<D: Driver>(
-    driver: &mut D,
-    kept: &mut Option<UnderWay>,
-    data: &Buffer,
-    copy: &InlineCopy,
-) -> Result<u64, KnemError> {
-    let under_way = match kept.take() {
-        Some(under_way) => under_way,
-        None => {
-            let local = lend_part(data, 0..data.total_bytes()).ok_or(KnemError::BadMemory("local memory"))?;
-            let bytes = if let Length::Bounded(bytes) = copy.length { bytes } else { data.total_bytes() };
-            let id = driver.start_inline_copy(local, copy, CopyFlags::NONE)?;
-            UnderWay { id, begun: Instant::now(), limit: UnderWay::limit(bytes) }
-        }
-    };
-    if let Some(copied) = driver.poll(under_way.id)? {
-        return Ok(copied.bytes);
-    }
-    let is_lost = under_way.is_lost();
-    *kept = Some(under_way);
-    if is_lost { Err(KnemError::CopyLost) } else { Ok(0) }
 }
 
 /// Finds out by real copies what can be done with a peer's regions.
@@ -624,29 +580,6 @@ fn bad_cookie() -> Fault {
 fn unreached() -> Fault {
     let sentence = "this process cannot reach the peer's regions; the peer must copy".to_owned();
     Fault::Demote { errno: 0, for_good: true, sentence }
-}
-
-pub(crate) fn demote(sentence: &str) -> Fault {
-    Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
-}
-
-/// What an error of one's own side means for a transfer.
-fn fault(error: &KnemError) -> Fault {
-    let for_good = matches!(
-        error,
-        KnemError::OtherUser(_) | KnemError::Forked | KnemError::Unavailable { .. } | KnemError::Stranger
-    );
-    Fault::Demote { errno: error.errno(), for_good, sentence: error.to_string() }
-}
-
-/// What an error of a copy means for a transfer with this peer: whose region is
-/// gone may be gone itself.
-pub(crate) fn fault_of(error: &KnemError, process: &PeerProcess) -> Fault {
-    match error {
-        KnemError::OwnerDead => Fault::PeerDead,
-        KnemError::NotDeclared if !process.is_alive() => Fault::PeerDead,
-        _ => fault(error),
-    }
 }
 
 #[cfg(test)]

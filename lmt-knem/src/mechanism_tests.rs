@@ -27,7 +27,7 @@ fn errors_say_whether_the_mechanism_is_of_any_more_use() {
     };
     assert!(is_for_good(KnemError::OtherUser(nix::errno::Errno::EPERM)));
     assert!(is_for_good(KnemError::Forked));
-    assert!(!is_for_good(KnemError::NotDeclared));
+    assert!(!is_for_good(KnemError::NotRegistered));
     assert!(!is_for_good(KnemError::BadMemory("local memory")));
     assert_eq!(fault_of(&KnemError::OwnerDead, &dead), Fault::PeerDead);
 }

@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::Direction;
-use lmt_core::mechanism::Unavailable;
+use lmt_core::mechanism::{Direction, Unavailable};
 
 /// The name of a region, to be passed to whoever may copy
 /// ([`RegionCookie::to_bytes`]).
@@ -237,7 +236,7 @@ impl Info {
     }
 }
 
-/// An asynchronous copy under way, to be asked for by [`crate::Driver::poll`].
+/// An asynchronous copy in flight, to be asked for by [`crate::Driver::poll`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CopyId {
     slot: u32,

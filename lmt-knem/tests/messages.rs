@@ -9,7 +9,7 @@ use lmt_core::buffer::{Access, Buffer, Segment};
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::*;
 use lmt_core::process::PeerProcess;
-use lmt_knem::ioctl::Keeping;
+use lmt_knem::ioctl::PinCacheConfig;
 use lmt_knem::{Driver, KnemIoctl, KnemPeer};
 
 fn facts() -> PeerFacts {
@@ -49,7 +49,8 @@ fn pair() -> Option<[(KnemIoctl, KnemPeer); 2]> {
     };
     let mut hellos = hellos.into_iter();
     Some(ends.map(|mut end| {
-        let (peer, abilities) = end.probe(&facts(), hellos.next().unwrap()).unwrap();
+        let (peer, abilities) =
+            end.probe(&facts(), hellos.next().unwrap()).and_then(Probed::reached).unwrap();
         assert_eq!(abilities, Abilities { read: true, write: true, cooperate: false });
         (end, peer)
     }))
@@ -145,7 +146,7 @@ fn cookies_that_lie_or_are_stale_demote() {
     let (again, fresh) = sender.prepare(&mut to, &sending, &source).unwrap();
     let step = begin(&mut receiver, &good, whole);
     assert!(
-        matches!(&step, Err(Fault::Demote { sentence, .. }) if sentence.contains("not declared")),
+        matches!(&step, Err(Fault::Demote { sentence, .. }) if sentence.contains("not registered")),
         "{step:?}"
     );
     assert_eq!(begin(&mut receiver, &fresh, whole), Ok(Step { bytes: 10, done: false }));
@@ -158,19 +159,19 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
     let Some([(mut one, _kept), (mut other, peer)]) = pair() else { return };
     let mut lies = one.hello().unwrap();
     lies.bytes[9] ^= 1;
-    let refused = other.probe(&facts(), lies).unwrap_err();
+    let refused = other.probe(&facts(), lies).and_then(Probed::reached).unwrap_err();
     assert!(refused.sentence.contains("other bytes"), "{refused}");
     for cut in [0, 8, 24, 30] {
         let mut short = one.hello().unwrap();
         short.bytes.truncate(cut);
-        assert!(other.probe(&facts(), short).is_err());
+        assert!(other.probe(&facts(), short).and_then(Probed::reached).is_err());
     }
     let mut none = one.hello().unwrap();
     none.descriptors.clear();
-    assert!(other.probe(&facts(), none).is_err());
+    assert!(other.probe(&facts(), none).and_then(Probed::reached).is_err());
     let owner = one.driver().unwrap().owner();
     let hello = one.hello().unwrap();
-    let (again, _) = other.probe(&facts(), hello).unwrap();
+    let (again, _) = other.probe(&facts(), hello).and_then(Probed::reached).unwrap();
     drop(peer);
     let probe = lmt_knem::RegionCookie::new(owner, 0, 1);
     let _hello = other.hello().unwrap();
@@ -178,7 +179,7 @@ fn greetings_that_lie_are_refused_and_peers_that_left_are_forgotten() {
     drop(again);
     let _hello = other.hello().unwrap();
     let gone = other.driver().unwrap().region_bytes(&probe);
-    assert!(matches!(gone, Err(lmt_knem::KnemError::Stranger)), "{gone:?}");
+    assert!(matches!(gone, Err(lmt_knem::KnemError::UnknownOwner)), "{gone:?}");
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn an_honest_peer_survives_greetings_in_its_name() {
     // Its own greeting, spoilt.
     let mut lies = one.hello().unwrap();
     lies.bytes[9] ^= 1;
-    assert!(other.probe(&facts(), lies).is_err());
+    assert!(other.probe(&facts(), lies).and_then(Probed::reached).is_err());
     assert!(arrives(&mut other), "a probe that failed was the end of it");
     // Another process greets with its name, and a table and region of its own.
     let mut liar = KnemIoctl::new();
@@ -209,11 +210,11 @@ fn an_honest_peer_survives_greetings_in_its_name() {
     let name = hello.bytes.len() - 16..;
     hello.bytes[name.clone()].copy_from_slice(&one.hello().unwrap().bytes[name]);
     let elsewhere = PeerFacts { process: Arc::new(PeerProcess::new(1, None)), ..facts() };
-    let refused = other.probe(&elsewhere, hello).unwrap_err();
+    let refused = other.probe(&elsewhere, hello).and_then(Probed::reached).unwrap_err();
     assert!(refused.sentence.contains("another process"), "{refused}");
     assert!(arrives(&mut other));
     // It greets again, well, and leaves the second greeting's peer.
-    let (again, _) = other.probe(&facts(), one.hello().unwrap()).unwrap();
+    let (again, _) = other.probe(&facts(), one.hello().unwrap()).and_then(Probed::reached).unwrap();
     drop(again);
     let _hello = other.hello().unwrap();
     assert!(arrives(&mut other), "the first greeting's peer is still there");
@@ -224,7 +225,7 @@ fn an_honest_peer_survives_greetings_in_its_name() {
 fn a_peer_that_is_not_reached_may_copy_all_the_same() {
     knem_stand_in::for_test(Options::default());
     let Some([(mut sender, _unused), (mut receiver, mut from)]) = pair() else { return };
-    let mut blind = sender.passive(&facts()).unwrap();
+    let mut blind = sender.probe(&facts(), Hello::default()).unwrap().peer;
     let out = memory(100, |at| at as u8);
     let source = lend(out, Access::Read);
     let (mut send, cookie) =
@@ -244,11 +245,11 @@ fn a_peer_that_is_not_reached_may_copy_all_the_same() {
 fn messages_from_kept_regions_carry_what_is_there_now() {
     knem_stand_in::for_test(Options::default());
     let Some([_, (mut receiver, _)]) = pair() else { return };
-    let keeping = Keeping { max_regions: 8, max_bytes: 1 << 20 };
+    let keeping = PinCacheConfig { max_regions: 8, max_bytes: 1 << 20 };
     let (mut sender, kept) = KnemIoctl::keeping(keeping);
     let hello = sender.hello().unwrap();
-    let (mut from, _) = receiver.probe(&facts(), hello).unwrap();
-    let (mut to, _) = sender.probe(&facts(), receiver.hello().unwrap()).unwrap();
+    let (mut from, _) = receiver.probe(&facts(), hello).and_then(Probed::reached).unwrap();
+    let (mut to, _) = sender.probe(&facts(), receiver.hello().unwrap()).and_then(Probed::reached).unwrap();
     let base = memory(3 * 4096, |_| 0);
     let first = base.as_ptr().addr().next_multiple_of(4096) - base.as_ptr().addr();
     let page = &mut base[first..first + 4096];

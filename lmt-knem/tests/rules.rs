@@ -187,14 +187,14 @@ fn asynchronous_copies_end_in_their_slots_or_at_once() {
     let Some((mut owner, mut other)) = pair(Options::default()) else { return };
     let source = counting(4);
     let region = owner.create_region(lend(source, Access::Read), Protection::READ, Uses::Many).unwrap();
-    let mut under_way = Vec::new();
+    let mut in_flight = Vec::new();
     for bytes in [0, 1, 64, 65, 2 * PAGE, 4 * PAGE] {
         let target = pages(4);
         let local = lend(&mut target[..bytes], Access::Write);
         let id = other.start_inline_copy(local, &get(region, bytes), CopyFlags::MEMCPY_THREAD).unwrap();
-        under_way.push((bytes, target, id));
+        in_flight.push((bytes, target, id));
     }
-    for (bytes, target, id) in under_way {
+    for (bytes, target, id) in in_flight {
         assert_eq!(end(&mut other, id).unwrap().bytes, bytes as u64);
         assert!(target[..bytes] == source[..bytes] && target[bytes..].iter().all(|byte| *byte == 0));
         assert!(matches!(other.poll(id), Err(KnemError::NoSuchCopy)));
@@ -220,7 +220,7 @@ fn regions_of_others_are_copied_into_each_other_in_the_background() {
     assert_eq!(end(&mut other, id).unwrap().bytes, 3 * PAGE as u64 - 20);
     assert!(target[20..] == source[10..3 * PAGE - 10] && target[..20].iter().all(|byte| *byte == 0));
     let again = other.region_copy(&copy, CopyFlags::NONE);
-    assert!(matches!(again, Err(KnemError::NotDeclared)), "{again:?}");
+    assert!(matches!(again, Err(KnemError::NotRegistered)), "{again:?}");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_child_that_holds_the_descriptor_keeps_no_region() {
     drop(owner);
     let target = pages(1);
     let refused = other.inline_copy(&mut lend(target, Access::Write), &get(region, PAGE), CopyFlags::NONE);
-    assert!(matches!(refused, Err(KnemError::NotDeclared)), "{refused:?}");
+    assert!(matches!(refused, Err(KnemError::NotRegistered)), "{refused:?}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn copy_until_error(
             Err(error) => return (error, now.elapsed()),
         }
         if rounds == 3 {
-            group.report("under way");
+            group.report("in flight");
         }
         assert!(begun.elapsed() < LIMIT / 2, "the end was never noticed");
     }
@@ -163,12 +163,12 @@ fn a_process_that_has_died_or_closed_cannot_be_met() {
         }
         let mut line = Line::to_all(group).remove(0);
         let (closed, name) = (line.receive(), line.receive());
-        let refused = driver.meet_by_name(&closed);
+        let refused = driver.add_process_by_name(&closed);
         assert!(refused.is_err(), "its table is gone: {refused:?}");
         group.report("kill it");
         let begun = Instant::now();
         let error = loop {
-            match open().meet_by_name(&name) {
+            match open().add_process_by_name(&name) {
                 Ok(_) | Err(KnemError::Unavailable { .. }) => {}
                 Err(error) => break error,
             }
@@ -220,7 +220,7 @@ fn a_region_destroyed_in_the_middle_ends_the_copy_and_its_successor_is_not_copie
                 assert!(copied.is_err() || memory.iter().all(|byte| *byte == 1), "the next one's bytes");
                 copied
             });
-            assert!(matches!(error, KnemError::NotDeclared), "{error:?}");
+            assert!(matches!(error, KnemError::NotRegistered), "{error:?}");
             line.meet();
         }
     });

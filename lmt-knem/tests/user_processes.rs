@@ -83,7 +83,7 @@ fn every_kind_of_memory_offsets_and_refusals() {
                 // They are destroyed now, and others are in their places.
                 let next = receive_cookie(&mut line);
                 for stale in [get(&mut driver, read, 0, &mut some), put(&mut driver, write, 0, &some)] {
-                    assert!(matches!(stale, Err(KnemError::NotDeclared)), "{stale:?}");
+                    assert!(matches!(stale, Err(KnemError::NotRegistered)), "{stale:?}");
                 }
                 get(&mut driver, next, 0, &mut some).expect("the new one is there");
                 line.meet();
@@ -112,7 +112,7 @@ fn every_kind_of_memory_offsets_and_refusals() {
                 driver.destroy_region(cookie).expect("it is declared");
             });
             let again = driver.destroy_region(&read);
-            assert!(matches!(again, Err(KnemError::NotDeclared)), "{again:?}");
+            assert!(matches!(again, Err(KnemError::NotRegistered)), "{again:?}");
             let next = declare(&mut driver, kind, &mut a, Protection::READ);
             send_cookie(&mut line, next);
             line.meet();
@@ -135,7 +135,7 @@ fn tampered_cookies_and_names_reach_nothing() {
         let mut line = Line::to_all(group).remove(0);
         let name = line.receive();
         let cookie = receive_cookie(&mut line);
-        let met = driver.meet_by_name(&name);
+        let met = driver.add_process_by_name(&name);
         if let Err(error) = met {
             require::skipped("cma", &error.to_string());
             return line.meet();
@@ -144,18 +144,18 @@ fn tampered_cookies_and_names_reach_nothing() {
             let mut bytes = cookie.to_bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
             let result = get(&mut driver, RegionCookie::from_bytes(bytes), 0, &mut [0; 8]);
-            let named_nothing = matches!(result, Err(KnemError::NotDeclared | KnemError::Stranger));
+            let named_nothing = matches!(result, Err(KnemError::NotRegistered | KnemError::UnknownOwner));
             assert!(named_nothing, "bit {bit}: {result:?}");
         }
         // Of the name every byte matters, and so does its length.
         for bit in 0..name.len() * 8 {
             let mut bytes = name.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let result = open().meet_by_name(&bytes);
+            let result = open().add_process_by_name(&bytes);
             assert!(result.is_err(), "bit {bit}: {result:?}");
         }
         for length in 0..name.len() {
-            assert!(open().meet_by_name(&name[..length]).is_err());
+            assert!(open().add_process_by_name(&name[..length]).is_err());
         }
         let mut random = 1u64;
         for _ in 0..500 {
@@ -164,7 +164,7 @@ fn tampered_cookies_and_names_reach_nothing() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 *byte = (random >> 56) as u8;
             });
-            assert!(driver.meet_by_name(&bytes).is_err());
+            assert!(driver.add_process_by_name(&bytes).is_err());
         }
         get(&mut driver, cookie, 0, &mut [0; 8]).expect("the true one is known all the while");
         line.meet();
@@ -196,13 +196,13 @@ fn one_of_two_processes_uses_a_region_of_single_use_up() {
                     return require::skipped("cma", "no copy was allowed");
                 }
                 assert_eq!(served, 1, "round {round}");
-                assert!(matches!(own, Err(KnemError::NotDeclared)), "{own:?}");
+                assert!(matches!(own, Err(KnemError::NotRegistered)), "{own:?}");
                 driver.destroy_region(&region).expect("its owner destroys it all the same");
             }
             return;
         }
         let mut line = Line::to_first(group);
-        let met = driver.meet_by_name(&line.receive()).is_ok();
+        let met = driver.add_process_by_name(&line.receive()).is_ok();
         for round in 0..ROUNDS {
             let bytes = line.receive();
             let Ok(bytes) = bytes.try_into() else { return };
@@ -213,7 +213,7 @@ fn one_of_two_processes_uses_a_region_of_single_use_up() {
                     assert_eq!((bytes, into), (5000, [expected; 5000]));
                     1
                 }
-                Err(KnemError::NotDeclared) if met => 0,
+                Err(KnemError::NotRegistered) if met => 0,
                 Err(error) => {
                     assert!(!met, "{error}");
                     line.send(&[0]);
@@ -347,7 +347,7 @@ fn many_asynchronous_copies_are_each_told_of_once() {
         // A region that is gone is told of when the copy is to begin.
         let copy = inline(Direction::Get, region, 0, Length::ToTheEnd);
         let gone = driver.start_inline_copy(lend(&mut memories[0]), &copy, CopyFlags::MEMCPY_THREAD);
-        assert!(matches!(gone, Err(KnemError::NotDeclared)), "{gone:?}");
+        assert!(matches!(gone, Err(KnemError::NotRegistered)), "{gone:?}");
     });
 }
 
@@ -428,7 +428,7 @@ fn what_the_kernel_refuses_is_told_in_a_sentence() {
             let nobody = nix::unistd::Uid::from_raw(65_534);
             nix::unistd::setuid(nobody).expect("the superuser may become anybody");
         }
-        let error = driver.meet_by_name(&name).expect_err("the kernel refuses");
+        let error = driver.add_process_by_name(&name).expect_err("the kernel refuses");
         let (errno, sentence) = (error.errno(), error.to_string());
         assert_eq!(errno, nix::libc::EPERM, "{sentence}");
         assert!(sentence.contains("ptrace_scope") && sentence.contains("Yama"), "{sentence}");

@@ -38,11 +38,9 @@ pub(crate) struct Head {
 
 const _: () = assert!(size_of::<Head>() + INLINE_PARTS * PART_BYTES == Cookie::MAX_BYTES);
 
-/// The name of claims, which stands before a receiver's description in the Both model.
-const NAME_BYTES: usize = size_of::<u64>();
-/// What is left of the head behind a name: without a list, which such a cookie never has.
+/// What stands of the head in a receiver's cookie in the Both model: without a list, which
+/// such a cookie never has.
 const SHORT_HEAD_BYTES: usize = std::mem::offset_of!(Head, list_arena);
-const _: () = assert!(NAME_BYTES + SHORT_HEAD_BYTES <= size_of::<Head>());
 
 /// A message that a peer may map.
 #[derive(Debug)]
@@ -93,7 +91,7 @@ fn offer(
     let offer =
         Offer::new(data, interval, process, |part| pieces.add(part)).map_err(|error| demote(&error))?;
     if pieces.count > MAX_PARTS as usize {
-        return Err(demote_words("the message has more than 1048576 segments; pack it or use fewer"));
+        return Err(demotion_fault("the message has more than 1048576 segments; pack it or use fewer"));
     }
     let head = Head {
         arena: offer.arena().id(),
@@ -117,40 +115,34 @@ pub(crate) fn describe(
     let (mut list, mut used) = (None, pieces.count);
     if !pieces.long.is_empty() {
         let raw = pieces.long.as_bytes();
-        let mut kept = alloc(raw.len()).map_err(|short| demote_words(&short.to_string()))?;
+        let mut kept = alloc(raw.len()).map_err(|short| demotion_fault(&short.to_string()))?;
         kept.copy_from_slice(raw);
         offer.include(&kept);
         head.list_arena = kept.arena().id();
         pieces.inline[0] = [kept.offset() as u64, raw.len() as u64];
         (list, used) = (Some(kept), 1);
     }
-    Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes(), &[]]), Offered { offer, list }))
+    Ok((joined([head.as_bytes(), pieces.inline[..used].as_bytes()]), Offered { offer, list }))
 }
 
-/// A receiver's cookie in the Both model: the name of the claims on the message,
-/// and what describes its memory, where that can be mapped and is of no more pieces than
-/// fit: a list would be read by a sender after the message has ended.
-pub(crate) fn describe_claims(
-    name: u64,
+/// A receiver's cookie in the Both model: what describes its memory, where that can be mapped
+/// and is of no more pieces than fit: a list would be read by a sender after the message has
+/// ended. Else an empty one.
+pub(crate) fn describe_short(
     data: &Buffer,
     interval: Interval,
     process: &Arc<PeerProcess>,
 ) -> (Cookie, Option<Offered>) {
-    let name = name.to_ne_bytes();
     let is_short = data.pieces(interval.start..interval.end).take(INLINE_PARTS + 1).count() <= INLINE_PARTS;
     let offered = if is_short { offer(data, interval, process).ok() } else { None };
-    match offered {
-        Some((offer, head, pieces)) => {
-            let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
-            let cookie = joined([&name, head, pieces.inline[..pieces.count].as_bytes()]);
-            (cookie, Some(Offered { offer, list: None }))
-        }
-        None => (joined([&name, &[], &[]]), None),
-    }
+    let Some((offer, head, pieces)) = offered else { return (Cookie::empty(), None) };
+    let head = &head.as_bytes()[..SHORT_HEAD_BYTES];
+    let cookie = joined([head, pieces.inline[..pieces.count].as_bytes()]);
+    (cookie, Some(Offered { offer, list: None }))
 }
 
 /// A cookie of these parts, no longer than one may be: see the assertions.
-fn joined(parts: [&[u8]; 3]) -> Cookie {
+fn joined(parts: [&[u8]; 2]) -> Cookie {
     let mut bytes = [0; Cookie::MAX_BYTES];
     let mut end = 0;
     for part in parts {
@@ -160,18 +152,12 @@ fn joined(parts: [&[u8]; 3]) -> Cookie {
     Cookie::new(&bytes[..end]).unwrap_or(Cookie::empty())
 }
 
-/// Reads such a cookie, which is untrusted: the name, and what describes the
-/// memory, if the peer's can be mapped.
-pub(crate) fn parse_claims(cookie: &Cookie) -> Option<(u64, Option<Described>)> {
-    let (name, rest) = cookie.as_bytes().split_first_chunk::<NAME_BYTES>()?;
-    let name = u64::from_ne_bytes(*name);
-    if rest.is_empty() {
-        return Some((name, None));
-    }
-    let (short, parts) = rest.split_at_checked(SHORT_HEAD_BYTES)?;
+/// Reads such a cookie, which is untrusted.
+pub(crate) fn parse_short(cookie: &Cookie) -> Option<Described> {
+    let (short, parts) = cookie.as_bytes().split_at_checked(SHORT_HEAD_BYTES)?;
     let mut head = [0; size_of::<Head>()];
     head[..SHORT_HEAD_BYTES].copy_from_slice(short);
-    Some((name, Some(parse_parts(Head::read_from_bytes(&head).ok()?, parts)?)))
+    parse_parts(Head::read_from_bytes(&head).ok()?, parts)
 }
 
 /// What a peer's cookie says; only its form is checked.
@@ -219,15 +205,21 @@ pub(crate) fn covers(start: u64, parts: &[WirePart], interval: Interval, arena_b
 }
 
 fn demote(error: &OfferError) -> Fault {
-    demote_words(&error.to_string())
+    demotion_fault(&error.to_string())
 }
 
-pub(crate) fn demote_words(sentence: &str) -> Fault {
+pub(crate) fn demotion_fault(sentence: &str) -> Fault {
     Fault::Demote { errno: 0, for_good: false, sentence: sentence.to_owned() }
 }
 
 pub(crate) fn garbage() -> Fault {
-    demote_words("the peer's cookie does not describe the message; its lmt may be of another version")
+    demotion_fault("the peer's cookie does not describe the message; its lmt may be of another version")
+}
+
+pub(crate) fn short_buffer() -> Fault {
+    demotion_fault(
+        "the buffer here is shorter than the transfer, or has the wrong access; give the one that prepare saw",
+    )
 }
 
 #[cfg(test)]

@@ -4,14 +4,12 @@
 //! sender writes a receiver's (Put); where both are such, both copy (Both).
 //!
 //! The peer asks for an arena's descriptor, or is handed it with the first
-//! message from it, over the connection ([`lmt_core::mechanism::Lmt::parcel`]),
+//! message from it, over the connection ([`lmt_core::mechanism::OobMessages::oob_message`]),
 //! and keeps the mapping within a bound. What is in an arena can be read and
 //! written by each peer that has it mapped (`docs/mechanisms/mapped.md`).
 #![deny(unsafe_code)]
 #![cfg(not(loom))] // The models build the core without what this needs.
 
-mod both;
-mod cache;
 mod config;
 mod cookie;
 mod mechanism;

@@ -4,32 +4,42 @@ use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
 use lmt_core::cursor::Cursor;
-use lmt_core::keys::{Key, Value};
+use lmt_core::mapping_cache::MappingCache;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Reach, Role, Step, Unavailable,
+    Abilities, BothEnds, Cookie, CopiedPart, Description, Fault, Hello, Interval, Lmt, Model, OobMessages,
+    PeerFacts, Plan, Probed, Reach, Role, Settings, Step, Unavailable,
 };
 use lmt_core::shared_buffer::HEAD_BYTES;
 use lmt_core::shared_memory::SharedMemory;
 
-use crate::both::Incoming;
-use crate::cache::{Cache, Name};
-use crate::config::{Config, KEYS};
-use crate::cookie::{Described, Offered, WirePart, covers, demote_words, describe, garbage, parse};
-use crate::news::News;
-use crate::peer::{Claimed, Far, Found, Looker, MappedPeer, MappedTransfer, Pieces};
+use crate::config::Config;
+use crate::cookie::{
+    Described, Offered, WirePart, covers, demotion_fault, describe, describe_short, garbage, parse,
+    parse_short, short_buffer,
+};
+use crate::news::MappingMessage;
+use crate::peer::{Found, MappedPeer, MappedTransfer, PendingMapping, Pieces, RemoteMemory};
 use crate::sys::{Mapping, Piece};
 
 /// Version of what the two ends tell each other; both must have the same.
-const VERSION: u8 = 5;
+const VERSION: u8 = 6;
+
+/// Names an arena of a peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Name {
+    /// Which peer; no number is given twice.
+    peer: u64,
+    /// The arena's number there.
+    arena: u32,
+}
 
 /// The mechanism, with the peers' arenas that this endpoint has mapped.
 #[derive(Debug, Default)]
 pub struct Mapped {
     config: Config,
-    cache: Cache<Mapping>,
-    incoming: Incoming,
+    cache: MappingCache<Name, Mapping>,
     last_peer: u64,
-    lookers: Looker,
+    pending_mappings: PendingMapping,
 }
 
 impl Mapped {
@@ -48,28 +58,9 @@ impl Lmt for Mapped {
     type Peer = MappedPeer;
     type Transfer = MappedTransfer;
 
-    fn name(&self) -> &'static str {
-        "mapped"
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Both, Model::Get, Model::Put]
-    }
-
-    fn reach(&self) -> Reach {
-        Reach::SharedBuffers
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        self.config.get(key)
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        self.config.set(key, &value)
+    fn description(&self) -> Description {
+        let models = &[Model::Both, Model::Get, Model::Put];
+        Description { reach: Reach::SharedBuffers, ..Description::new("mapped", models) }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -78,7 +69,7 @@ impl Lmt for Mapped {
 
     /// What there is to try is tried with each arena, when a message first needs
     /// it: before there are any, there is nothing to map.
-    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(MappedPeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<MappedPeer>, Unavailable> {
         if hello.bytes != [VERSION] {
             return Err(Unavailable {
                 errno: 0,
@@ -88,7 +79,7 @@ impl Lmt for Mapped {
         }
         self.last_peer += 1;
         let peer = MappedPeer::new(self.last_peer, Arc::clone(&facts.process));
-        Ok((peer, Abilities { read: true, write: true, cooperate: false }))
+        Ok(Probed::new(peer, Abilities { read: true, write: true, cooperate: false }))
     }
 
     fn prepare(
@@ -97,8 +88,8 @@ impl Lmt for Mapped {
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(MappedTransfer, Cookie), Fault> {
-        let (cookie, offered, claimed) = self.prepare_copy(peer, plan, data)?;
-        let transfer = MappedTransfer { claimed, _offered: offered, ..MappedTransfer::new(*plan) };
+        let (cookie, offered) = prepare_copy(peer, plan, data)?;
+        let transfer = MappedTransfer { _offered: offered, ..MappedTransfer::new(*plan) };
         Ok((transfer, cookie))
     }
 
@@ -109,21 +100,21 @@ impl Lmt for Mapped {
         remote: &Cookie,
         interval: Interval,
     ) -> Result<(), Fault> {
+        // A sender in the Both model has found it by then.
+        if matches!(transfer.far, RemoteMemory::Found(_)) {
+            return Ok(());
+        }
         transfer.plan.interval = interval;
         transfer.left_bytes = interval.bytes();
         let described = match (transfer.plan.model, transfer.plan.role) {
-            (Model::Both, Role::Sender) => {
-                let (claimed, described) = self.incoming.start(peer, remote, interval).ok_or_else(garbage)?;
-                transfer.claimed = Some(claimed);
-                described
-            }
-            _ => Some(parse(remote).ok_or_else(garbage)?),
+            (Model::Both, Role::Sender) => parse_short(remote),
+            _ => parse(remote),
         };
-        if let Some(described) = described {
-            transfer.far = Far::Looking { described, _looker: Looker::clone(&self.lookers) };
-            self.look_or_leave(peer, transfer)?;
-        }
-        Ok(())
+        transfer.far = RemoteMemory::AwaitingMapping {
+            described: described.ok_or_else(garbage)?,
+            _looker: PendingMapping::clone(&self.pending_mappings),
+        };
+        self.look(peer, transfer)
     }
 
     fn step(
@@ -136,39 +127,108 @@ impl Lmt for Mapped {
         self.copy_on(peer, transfer, data, max_bytes)
     }
 
-    fn leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> bool {
-        self.incoming.leave(peer, transfer)
-    }
-
-    fn copied_by_peer(&self, transfer: &MappedTransfer) -> u64 {
-        match &transfer.claimed {
-            Some(Claimed::In(reception, _)) => reception.copied_by_sender(),
-            _ => 0,
-        }
-    }
-
-    fn finish(&mut self, peer: &mut MappedPeer, mut transfer: MappedTransfer) {
-        if let Some(claimed) = transfer.claimed.take() {
-            self.incoming.finish(peer, claimed);
-        }
+    fn finish(&mut self, _peer: &mut MappedPeer, transfer: MappedTransfer) {
         drop(transfer);
-        if self.cache.is_beyond(&self.config) {
-            self.cache.trim(&self.config);
+        if self.cache.is_beyond(self.config.bound()) {
+            self.cache.trim(self.config.bound());
         }
     }
 
-    fn parcel(&mut self, peer: &mut MappedPeer) -> Option<Hello> {
-        peer.parcel()
+    fn forget_peer(&mut self, peer: MappedPeer) {
+        self.cache.remove_all(|name| name.peer == peer.number);
     }
 
-    fn take_parcel(&mut self, peer: &mut MappedPeer, parcel: Hello) {
-        match News::parse(parcel) {
-            Some(News::Arena(id, descriptor)) => self.take_arena(peer, id, descriptor),
-            Some(News::Want(id)) => peer.answer(id),
-            Some(News::Cannot(id)) => peer.note_refusal(id),
-            Some(News::Claims(descriptor)) => peer.claims.take(descriptor),
-            Some(News::Gone(id)) => {
-                self.cache.remove(Name { peer: peer.number, arena: id });
+    fn both_ends(&mut self) -> Option<&mut dyn BothEnds<MappedPeer, MappedTransfer>> {
+        Some(self)
+    }
+
+    fn oob_messages(&mut self) -> Option<&mut dyn OobMessages<MappedPeer>> {
+        Some(self)
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(&mut self.config)
+    }
+}
+
+/// The receiver reads from the front and the sender writes from the back, where both buffers
+/// are mapped.
+impl BothEnds<MappedPeer, MappedTransfer> for Mapped {
+    /// Without the mapping the other end may still copy all of it.
+    fn is_ready(
+        &mut self,
+        peer: &mut MappedPeer,
+        transfer: &mut MappedTransfer,
+        ahead: Option<(&Cookie, Interval)>,
+    ) -> Result<bool, Fault> {
+        match (&transfer.far, ahead) {
+            (RemoteMemory::Unknown, Some((remote, interval))) => {
+                self.start(peer, transfer, remote, interval)?;
+            }
+            _ => self.look(peer, transfer)?,
+        }
+        Ok(matches!(transfer.far, RemoteMemory::Found(_)))
+    }
+
+    fn copy_part(
+        &mut self,
+        _peer: &mut MappedPeer,
+        transfer: &mut MappedTransfer,
+        data: &mut Buffer,
+        part: Interval,
+    ) -> CopiedPart {
+        let RemoteMemory::Found(Found { mapping, pieces, start, .. }) = &transfer.far else {
+            return CopiedPart { bytes: 0, fault: None };
+        };
+        let pieces = pieces.as_slice();
+        let mut local_at = Cursor::at(data.segments(), part.start);
+        let mut remote_at = Cursor::at(pieces, part.start - start);
+        let role = transfer.plan.role;
+        let bytes = mapping.copy(role, data, &mut local_at, pieces, &mut remote_at, part.bytes());
+        CopiedPart { bytes, fault: (bytes < part.bytes()).then(short_buffer) }
+    }
+}
+
+/// What describes this end's memory, and what is kept for it.
+fn prepare_copy(
+    peer: &mut MappedPeer,
+    plan: &Plan,
+    data: &Buffer,
+) -> Result<(Cookie, Option<Offered>), Fault> {
+    let (cookie, offered) = match (plan.model, plan.role) {
+        // Who copies alone says nothing of its own memory.
+        (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None),
+        (Model::Both, Role::Receiver) => describe_short(data, plan.interval, &peer.process),
+        _ => {
+            let (cookie, offered) = describe(data, plan.interval, &peer.process)?;
+            (cookie, Some(offered))
+        }
+    };
+    if let Some(offered) = &offered {
+        let is_known = peer.introduce(offered.offer.arena().id());
+        if let Some(list) = offered.list_arena() {
+            peer.introduce(list.id());
+        }
+        // In the Both model the receiver goes on alone.
+        if !is_known && (plan.model, plan.role) != (Model::Both, Role::Receiver) {
+            return Err(demotion_fault("the peer could not map the buffer before; it is tried again later"));
+        }
+    }
+    Ok((cookie, offered))
+}
+
+impl OobMessages<MappedPeer> for Mapped {
+    fn oob_message(&mut self, peer: &mut MappedPeer) -> Option<Hello> {
+        peer.oob_message()
+    }
+
+    fn take_oob_message(&mut self, peer: &mut MappedPeer, oob_message: Hello) {
+        match MappingMessage::parse(oob_message) {
+            Some(MappingMessage::Arena(id, descriptor)) => self.take_arena(peer, id, descriptor),
+            Some(MappingMessage::Want(id)) => peer.answer(id),
+            Some(MappingMessage::Cannot(id)) => peer.note_unmappable(id),
+            Some(MappingMessage::Gone(id)) => {
+                self.cache.remove(&Name { peer: peer.number, arena: id });
                 if peer.wanted.contains(&id) {
                     peer.fail(id, "the peer has given the buffer up".to_owned());
                 }
@@ -176,47 +236,9 @@ impl Lmt for Mapped {
             None => {}
         }
     }
-
-    fn forget_peer(&mut self, peer: MappedPeer) {
-        self.cache.forget(peer.number);
-    }
 }
 
 impl Mapped {
-    /// What describes this end's memory, and what is kept and claimed for it.
-    fn prepare_copy(
-        &mut self,
-        peer: &mut MappedPeer,
-        plan: &Plan,
-        data: &Buffer,
-    ) -> Result<(Cookie, Option<Offered>, Option<Claimed>), Fault> {
-        let (cookie, offered, claimed) = match (plan.model, plan.role) {
-            // Who copies alone says nothing of its own memory.
-            (Model::Get, Role::Receiver) | (Model::Put, Role::Sender) => (Cookie::empty(), None, None),
-            (Model::Both, Role::Receiver) => {
-                let (cookie, offered, claimed) = self.incoming.prepare(peer, plan.interval, data);
-                (cookie, offered, Some(claimed))
-            }
-            _ => {
-                let (cookie, offered) = describe(data, plan.interval, peer.process())?;
-                (cookie, Some(offered), None)
-            }
-        };
-        if let Some(offered) = &offered {
-            let is_known = peer.introduce(offered.offer.arena().id());
-            if let Some(list) = offered.list_arena() {
-                peer.introduce(list.id());
-            }
-            // In the Both model the receiver goes on alone.
-            if !is_known && claimed.is_none() {
-                return Err(demote_words(
-                    "the peer could not map the buffer before; it is tried again later",
-                ));
-            }
-        }
-        Ok((cookie, offered, claimed))
-    }
-
     /// Copies on, by `max_bytes` at most: see [`Lmt::step`].
     fn copy_on(
         &mut self,
@@ -225,14 +247,11 @@ impl Mapped {
         data: &mut Buffer,
         max_bytes: u64,
     ) -> Result<Step, Fault> {
-        if matches!(transfer.far, Far::Looking { .. }) {
-            self.look_or_leave(peer, transfer)?;
-        }
-        if transfer.plan.model == Model::Both {
-            return self.incoming.step(peer, transfer, data, max_bytes);
+        if matches!(transfer.far, RemoteMemory::AwaitingMapping { .. }) {
+            self.look(peer, transfer)?;
         }
         let MappedTransfer { plan: Plan { role, interval, .. }, left_bytes, far, .. } = transfer;
-        let Far::Found(found) = far else {
+        let RemoteMemory::Found(found) = far else {
             return Ok(Step { bytes: 0, done: false });
         };
         if *left_bytes == interval.bytes() {
@@ -264,48 +283,40 @@ impl Mapped {
                 peer.wanted.retain(|wanted| *wanted != id);
                 peer.failed.retain(|(failed, _)| *failed != id);
                 let name = Name { peer: peer.number, arena: id };
-                self.cache.insert(name, Arc::new(Mapping::new(memory)), &self.config);
+                self.cache.insert(name, Arc::new(Mapping::new(memory)), self.config.bound());
                 // A message that its other end copied alone has not waited.
-                if Looker::strong_count(&self.lookers) == 1 && self.cache.is_beyond(&self.config) {
-                    self.cache.trim(&self.config);
+                if PendingMapping::strong_count(&self.pending_mappings) == 1
+                    && self.cache.is_beyond(self.config.bound())
+                {
+                    self.cache.trim(self.config.bound());
                 }
             }
             Err(why) => {
                 peer.fail(id, why);
-                peer.tell(News::Cannot(id));
+                peer.tell(MappingMessage::Cannot(id));
             }
         }
     }
 
     /// The mapping of a peer's arena. If it is not there, it is asked for.
     fn mapping(&mut self, peer: &mut MappedPeer, id: u32) -> Result<Option<Arc<Mapping>>, Fault> {
-        if let Some(mapping) = self.cache.find(Name { peer: peer.number, arena: id }) {
+        if let Some(mapping) = self.cache.find(&Name { peer: peer.number, arena: id }) {
             return Ok(Some(mapping));
         }
         if let Some(at) = peer.failed.iter().position(|(failed, _)| *failed == id) {
             let (_, why) = peer.failed.swap_remove(at);
-            return Err(demote_words(&why));
+            return Err(demotion_fault(&why));
         }
         if !peer.wanted.contains(&id) {
             peer.wanted.push(id);
-            peer.tell(News::Want(id));
+            peer.tell(MappingMessage::Want(id));
         }
         Ok(None)
     }
 
-    /// As [`Self::look`]; a sender that could help and finds nothing does not.
-    fn look_or_leave(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
-        let outcome = self.look(peer, transfer);
-        if outcome.is_err() && matches!(transfer.claimed, Some(Claimed::Out(_))) {
-            transfer.far = Far::Unknown;
-            return Ok(());
-        }
-        outcome
-    }
-
     /// Finds the other end's memory, if what it needs is mapped.
     fn look(&mut self, peer: &mut MappedPeer, transfer: &mut MappedTransfer) -> Result<(), Fault> {
-        let Far::Looking { described, .. } = &transfer.far else { return Ok(()) };
+        let RemoteMemory::AwaitingMapping { described, .. } = &transfer.far else { return Ok(()) };
         let Described { head, inline, .. } = *described;
         let Some(mapping) = self.mapping(peer, head.arena)? else { return Ok(()) };
         let lists = match head.list_arena {
@@ -322,7 +333,7 @@ impl Mapped {
         if let Some((line, generation)) = lease
             && !mapping.lease(line).is_some_and(|lease| lease.take(generation))
         {
-            return Err(demote_words("the peer has ended the transfer"));
+            return Err(demotion_fault("the peer has ended the transfer"));
         }
         let nothing = Pieces::Many(Vec::new());
         let (start, local_at, remote_at) = (head.start, Cursor::default(), Cursor::default());
@@ -344,13 +355,7 @@ impl Mapped {
             many => Pieces::Many(many.iter().map(piece).collect()),
         };
         found.remote_at = Cursor::at(found.pieces.as_slice(), interval.start - start);
-        transfer.far = Far::Found(found);
+        transfer.far = RemoteMemory::Found(found);
         Ok(())
     }
-}
-
-pub(crate) fn short_buffer() -> Fault {
-    demote_words(
-        "the buffer here is shorter than the transfer, or lent for the wrong access; give the one that prepare saw",
-    )
 }

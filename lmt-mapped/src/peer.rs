@@ -3,26 +3,26 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use lmt_core::claims::{Help, PeerClaims, Reception};
 use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Hello, Plan};
 use lmt_core::process::PeerProcess;
 use lmt_core::shared_buffer;
 
 use crate::cookie::{Described, Offered};
-use crate::news::News;
+use crate::news::MappingMessage;
 use crate::sys::{Mapping, Piece};
 
 /// A peer that could not map an arena is asked again after so many messages.
-const REFUSED_FOR: u32 = 4096;
+const RETRY_REFUSED_AFTER: u32 = 4096;
 
 /// A peer, with what the two have told each other.
 #[derive(Debug)]
 pub struct MappedPeer {
     /// Names it in the cache of mappings.
     pub(crate) number: u64,
-    pub(crate) claims: PeerClaims,
-    news: VecDeque<News>,
+    /// Its process.
+    pub(crate) process: Arc<PeerProcess>,
+    news: VecDeque<MappingMessage>,
     /// Arenas of this process whose descriptors it was given.
     told: Vec<u32>,
     /// Arenas of this process that it could not map, and for how many more
@@ -41,7 +41,7 @@ impl MappedPeer {
     pub(crate) fn new(number: u64, process: Arc<PeerProcess>) -> Self {
         Self {
             number,
-            claims: PeerClaims::new(process),
+            process,
             news: VecDeque::new(),
             told: Vec::new(),
             refused: Vec::new(),
@@ -51,24 +51,18 @@ impl MappedPeer {
         }
     }
 
-    pub(crate) fn parcel(&mut self) -> Option<Hello> {
-        let claims = || self.claims.to_hand_over().map(News::Claims);
-        self.news.pop_front().or_else(claims).map(News::encode)
+    pub(crate) fn oob_message(&mut self) -> Option<Hello> {
+        self.news.pop_front().map(MappingMessage::encode)
     }
 
-    /// Its process.
-    pub(crate) const fn process(&self) -> &Arc<PeerProcess> {
-        self.claims.process()
-    }
-
-    pub(crate) fn tell(&mut self, news: News) {
+    pub(crate) fn tell(&mut self, news: MappingMessage) {
         self.news.push_back(news);
     }
 
     /// Sees to it that the peer has, or gets, the descriptor of an arena.
     /// Returns false where it could not map it.
     pub(crate) fn introduce(&mut self, id: u32) -> bool {
-        self.tell_of_the_gone();
+        self.announce_removed_arenas();
         if let Some(at) = self.refused.iter().position(|(refused, _)| *refused == id) {
             self.refused[at].1 -= 1;
             if self.refused[at].1 > 0 {
@@ -87,11 +81,11 @@ impl MappedPeer {
     /// Sends an arena's descriptor; or none, where there is none to send.
     fn hand_over(&mut self, id: u32, arena: Option<&shared_buffer::Arena>) {
         let descriptor = arena.and_then(|arena| arena.descriptor().ok());
-        self.tell(News::Arena(id, descriptor));
+        self.tell(MappingMessage::Arena(id, descriptor));
     }
 
     /// The peer need not keep the mappings of arenas that are no more.
-    fn tell_of_the_gone(&mut self) {
+    fn announce_removed_arenas(&mut self) {
         let given_up = shared_buffer::given_up();
         if std::mem::replace(&mut self.given_up, given_up) == given_up {
             return;
@@ -100,7 +94,7 @@ impl MappedPeer {
         told.retain(|id| {
             let is_there = shared_buffer::arena(*id).is_some();
             if !is_there {
-                news.push_back(News::Gone(*id));
+                news.push_back(MappingMessage::Gone(*id));
             }
             is_there
         });
@@ -111,18 +105,18 @@ impl MappedPeer {
     pub(crate) fn answer(&mut self, id: u32) {
         // Only those that it was told of are its business.
         if !self.told.contains(&id) {
-            return self.tell(News::Gone(id));
+            return self.tell(MappingMessage::Gone(id));
         }
         match shared_buffer::arena(id) {
             Some(arena) => self.hand_over(id, Some(&arena)),
-            None => self.tell(News::Gone(id)),
+            None => self.tell(MappingMessage::Gone(id)),
         }
     }
 
     /// The peer could not map an arena of this process.
-    pub(crate) fn note_refusal(&mut self, id: u32) {
+    pub(crate) fn note_unmappable(&mut self, id: u32) {
         if self.told.contains(&id) && !self.refused.iter().any(|(refused, _)| *refused == id) {
-            self.refused.push((id, REFUSED_FOR));
+            self.refused.push((id, RETRY_REFUSED_AFTER));
         }
     }
 
@@ -138,14 +132,12 @@ impl MappedPeer {
     }
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Debug)]
 pub struct MappedTransfer {
     pub(crate) plan: Plan,
     pub(crate) left_bytes: u64,
-    /// What is claimed, in the Both model.
-    pub(crate) claimed: Option<Claimed>,
-    pub(crate) far: Far,
+    pub(crate) far: RemoteMemory,
     /// This end's memory, if the other may copy it.
     pub(crate) _offered: Option<Offered>,
 }
@@ -153,31 +145,21 @@ pub struct MappedTransfer {
 impl MappedTransfer {
     /// One of which nothing is known yet.
     pub(crate) const fn new(plan: Plan) -> Self {
-        let (claimed, far) = (None, Far::Unknown);
-        Self { plan, left_bytes: 0, claimed, far, _offered: None }
+        Self { plan, left_bytes: 0, far: RemoteMemory::Unknown, _offered: None }
     }
-}
-
-/// What an end keeps of the claims on a message.
-#[derive(Debug)]
-pub(crate) enum Claimed {
-    /// The message comes in; whether the sender can help.
-    In(Reception, bool),
-    /// It goes out.
-    Out(Help),
 }
 
 /// Held by each transfer that waits for a mapping: by their number it is known
 /// whether one that comes late is still waited for.
-pub(crate) type Looker = Arc<()>;
+pub(crate) type PendingMapping = Arc<()>;
 
 /// The other end's memory.
 #[derive(Debug)]
-pub(crate) enum Far {
+pub(crate) enum RemoteMemory {
     /// Not known, or not this end's business.
     Unknown,
     /// The mappings that it needs are waited for.
-    Looking { described: Described, _looker: Looker },
+    AwaitingMapping { described: Described, _looker: PendingMapping },
     /// It is mapped.
     Found(Found),
 }

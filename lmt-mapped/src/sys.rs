@@ -1,14 +1,14 @@
 //! A peer's arena, mapped here, and the copies between it and a message.
 #![allow(unsafe_code)] // Copies between mapped and lent memory.
 
-use lmt_copy::Distance;
-use lmt_core::buffer::{Access, Buffer};
+use lmt_core::buffer::Buffer;
 use lmt_core::cursor::{Cursor, Extent};
+use lmt_core::mapped_copy::{PieceCopy, copy_mapped};
+use lmt_core::mapping_cache::Length;
 use lmt_core::mechanism::Role;
 use lmt_core::shared_buffer::{LeaseWord, lease_in};
 use lmt_core::shared_memory::SharedMemory;
 
-use crate::cache::Length;
 use crate::cookie::WirePart;
 
 /// A peer's arena.
@@ -81,41 +81,19 @@ impl Mapping {
         remote_at: &mut Cursor,
         max_bytes: u64,
     ) -> u64 {
-        if role == Role::Receiver && data.access() != Access::Write {
-            return 0;
-        }
-        let mut copied = 0;
-        while let Some(far) = remote_at.take(pieces, max_bytes - copied) {
-            let Some(remote) = self.at(pieces[far.index].offset + far.offset, far.bytes) else { break };
-            let mut done = 0;
-            while let Some(near) = local_at.take(data.segments(), far.bytes - done) {
-                let address = data.segments()[near.index].address + near.offset as usize;
-                let (bytes, remote) = (near.bytes as usize, remote.wrapping_add(done as usize));
-                match role {
-                    Role::Receiver => {
-                        let local = std::ptr::with_exposed_provenance_mut::<u8>(address);
-                        // SAFETY: `remote` has `bytes` bytes mapped (`at`), of
-                        // any values; `local` lies in a segment lent for
-                        // writing, borrowed exclusively here. They are two
-                        // mappings, so they do not overlap.
-                        unsafe { lmt_copy::copy_toward(local, remote, bytes, Distance::Near) };
-                    }
-                    Role::Sender => {
-                        let local = std::ptr::with_exposed_provenance::<u8>(address);
-                        // SAFETY: as above, the other way; `local` lies in a
-                        // segment lent for reading. A peer that uses its
-                        // memory meanwhile garbles its own message.
-                        unsafe { lmt_copy::copy_toward(remote, local, bytes, Distance::Peer) };
-                    }
-                }
-                done += near.bytes;
-            }
-            copied += done;
-            if done < far.bytes {
-                break;
-            }
-        }
-        copied
+        let remote = |most| {
+            let far = remote_at.take(pieces, most)?;
+            Some((self.at(pieces[far.index].offset + far.offset, far.bytes)?, far.bytes))
+        };
+        let copy = |PieceCopy { target, source, bytes, distance }: PieceCopy| {
+            // SAFETY: one end has `bytes` bytes mapped (`at`), of any values; the other
+            // lies in a segment that is lent for this and borrowed exclusively here
+            // (`copy_mapped`). They are two mappings, so they do not overlap. A peer that
+            // uses its memory meanwhile garbles its own message.
+            unsafe { lmt_copy::copy_toward(target, source, bytes, distance) };
+            true
+        };
+        copy_mapped(role, data, local_at, max_bytes, remote, copy)
     }
 }
 

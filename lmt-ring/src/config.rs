@@ -1,6 +1,6 @@
 //! What can be set of the mechanism.
 
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::config_key::{Key, Kind, Value};
 
 use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 
@@ -13,7 +13,8 @@ use crate::layout::{CELL_BYTES, MAX_CELLS, MAX_RINGS, MIN_CELLS};
 pub struct Config {
     /// Bytes of one ring's cells, a multiple of 32 KiB. Default 4 MiB.
     pub ring_bytes: u64,
-    /// Messages of so many bytes and more are copied out past the caches. Default 8 MiB.
+    /// Where so many bytes and more are in flight from one process to another, further messages
+    /// are copied out past the caches. Default 8 MiB.
     pub streaming_bytes: u64,
     /// Rings of this endpoint's pool. Default 16.
     pub max_rings: u32,
@@ -42,14 +43,14 @@ pub const KEYS: &[Key] = &[
         name: "streaming_bytes",
         kind: Kind::Bytes { least: CELL_BYTES, most: u64::MAX, multiple_of: 1 },
         variable: None,
-        meaning: "messages of so many bytes and more are copied out of the ring past the receiver's caches",
-        reason: "where a copy past the caches was the faster one in all kinds of use, on a machine with 32 MiB of last cache",
+        meaning: "a message with which so many bytes and more are in flight from its sender to its receiver is copied out of the ring past the receiver's caches",
+        reason: "where a copy past the caches was the faster one, of single messages and in windows, on a machine with 32 MiB of last-level cache",
     },
     Key {
         name: "max_rings",
         kind: Kind::Count { least: 1, most: MAX_RINGS },
         variable: None,
-        meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other ways",
+        meaning: "rings in this endpoint's pool, one for each peer that it was the first to send to; messages to further peers take other paths",
         reason: "the neighbours of a process in most programs, and 64 MiB of memory at most, where all exchange long messages",
     },
 ];

@@ -9,8 +9,9 @@ proptest! {
         ring in 0..MAX_RINGS as u32,
         slot in proptest::option::of(0..SLOTS),
         tag in 0..TAGS,
+        past_caches: bool,
     ) {
-        let place = Where { is_senders, ring, slot, tag };
+        let place = Where { is_senders, ring, slot, tag, past_caches };
         let cookie = place.cookie();
         prop_assert_eq!(cookie.as_bytes().len(), 8);
         prop_assert_eq!(Where::read(&cookie), Some(place));

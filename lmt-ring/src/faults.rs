@@ -1,8 +1,8 @@
 //! What is told when a ring cannot be used, or cannot go on.
 
+use lmt_core::errno_advice::advice;
 use lmt_core::error::MemoryError;
 use lmt_core::mechanism::{Fault, Unavailable};
-use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
 pub(crate) fn unavailable(errno: i32, sentence: String) -> Unavailable {
@@ -37,7 +37,7 @@ pub(crate) fn short_buffer() -> Fault {
     demote(
         0,
         false,
-        "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw",
+        "the buffer is shorter than the transfer or has the wrong access; give the one prepare saw",
     )
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn no_ring() -> Fault {
 }
 
 pub(crate) fn no_slot() -> Fault {
-    demote(Errno::EAGAIN as i32, false, "hundreds of messages to this peer are under way in the ring already")
+    demote(Errno::EAGAIN as i32, false, "hundreds of messages to this peer are in flight in the ring already")
 }
 
 pub(crate) fn withdrawn() -> Fault {

@@ -19,7 +19,7 @@ pub(crate) const LINE_BYTES: u64 = 64;
 pub(crate) const MIN_CELLS: u64 = 8;
 pub(crate) const MAX_CELLS: u64 = 255;
 pub(crate) const MAX_RINGS: u64 = 4096;
-/// Messages of one direction that can be under way in a ring at once.
+/// Messages of one direction that can be in flight in a ring at once.
 pub(crate) const SLOTS: u8 = 240;
 
 const SLOT_BYTES: u64 = size_of::<Slot>() as u64;

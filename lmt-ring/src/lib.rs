@@ -26,6 +26,8 @@ mod cookie;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
+mod in_flight;
+#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod mechanism;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::keys::{Key, Value};
+use lmt_core::config_key::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Description, Fault, Hello, Interval, Left, Lmt, Model, PeerFacts, Plan, Probed, Role,
+    Settings, SharedCompletion, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
@@ -19,10 +20,10 @@ use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::ring::PairRing;
 use crate::sender::Sending;
-use crate::sys::{Emptying, Mapping};
+use crate::sys::{CopyOut, Mapping};
 
 /// Version of the pool's layout; both sides must have the same.
-const LAYOUT_VERSION: u32 = 7;
+const LAYOUT_VERSION: u32 = 8;
 
 /// What an endpoint says of its pool.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -69,19 +70,12 @@ impl Ring {
         Ok(self.pool.insert(pool))
     }
 
-    /// Begins to receive the message `tag` in `slot` of the ring that `transfer` has.
-    fn receive(
-        &self,
-        peer: &mut RingPeer,
-        transfer: &mut RingTransfer,
-        (slot, tag): (u8, u64),
-    ) -> Result<(), Fault> {
-        let interval = transfer.interval;
-        let is_past = interval.bytes() >= self.config.streaming_bytes;
-        let way = if is_past { Emptying::Streamed } else { Emptying::Cached };
-        let ring = peer.ring(transfer.is_mine).ok_or_else(garbage)?;
-        transfer.side = Side::Receiver(Receiving::start(ring, slot, tag, interval, way)?);
-        Ok(())
+    /// Counts a message among those in flight to a peer. Returns whether it is copied out past
+    /// the receiver's caches: where so much is in flight with it that they would not hold it
+    /// until it is read.
+    fn count_outgoing(&self, outgoing_bytes: &mut u64, bytes: u64) -> bool {
+        *outgoing_bytes = outgoing_bytes.saturating_add(bytes);
+        *outgoing_bytes >= self.config.streaming_bytes
     }
 }
 
@@ -94,6 +88,8 @@ pub struct RingPeer {
     is_mine_first: bool,
     mine: Option<PairRing>,
     other: Option<PairRing>,
+    /// Of this side's messages in flight.
+    outgoing_bytes: u64,
 }
 
 impl RingPeer {
@@ -116,13 +112,24 @@ impl RingPeer {
     }
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Debug)]
 pub struct RingTransfer {
     interval: Interval,
     /// Whether its ring is of this endpoint's pool.
     is_mine: bool,
+    /// What it counts among the peer's `outgoing_bytes`.
+    outgoing_bytes: u64,
     side: Side,
+}
+
+impl RingTransfer {
+    /// Begins to receive the message in `slot`.
+    fn receive(&mut self, peer: &mut RingPeer, slot: u8, tag: u64, way: CopyOut) -> Result<(), Fault> {
+        let ring = peer.ring(self.is_mine).ok_or_else(garbage)?;
+        self.side = Side::Receiver(Receiving::start(ring, slot, tag, self.interval, way)?);
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
@@ -133,8 +140,9 @@ enum Side {
     /// Before the sender's cookie is there.
     Announced,
     /// The sender has no slot yet, or had none when it announced the message.
-    Looking {
+    AwaitingSlot {
         tag: u64,
+        way: CopyOut,
     },
     Receiver(Receiving),
 }
@@ -143,27 +151,8 @@ impl Lmt for Ring {
     type Peer = RingPeer;
     type Transfer = RingTransfer;
 
-    fn name(&self) -> &'static str {
-        "ring"
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Stream, Model::Cooperative]
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        self.config.get(key)
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        if self.pool.is_some() {
-            return Err(format!("{key} cannot change once the pool is in use; set it before"));
-        }
-        self.config.set(key, &value)
+    fn description(&self) -> Description {
+        Description::new("ring", &[Model::Stream, Model::Cooperative])
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -174,7 +163,7 @@ impl Lmt for Ring {
         Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })
     }
 
-    fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<(RingPeer, Abilities), Unavailable> {
+    fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<Probed<RingPeer>, Unavailable> {
         self.pool()?;
         let (theirs, wire) = attach(hello)?;
         let peer = RingPeer {
@@ -183,8 +172,9 @@ impl Lmt for Ring {
             is_mine_first: self.number < wire.number,
             mine: None,
             other: None,
+            outgoing_bytes: 0,
         };
-        Ok((peer, Abilities { read: false, write: false, cooperate: true }))
+        Ok(Probed::new(peer, Abilities { read: false, write: false, cooperate: true }))
     }
 
     fn prepare(
@@ -196,7 +186,7 @@ impl Lmt for Ring {
         let interval = plan.interval;
         if plan.role == Role::Receiver {
             let side = Side::Announced;
-            return Ok((RingTransfer { interval, is_mine: false, side }, Cookie::empty()));
+            return Ok((RingTransfer { interval, is_mine: false, outgoing_bytes: 0, side }, Cookie::empty()));
         }
         let is_mine = match (&peer.mine, &peer.other) {
             (Some(_), Some(_)) => peer.is_mine_first,
@@ -214,9 +204,11 @@ impl Lmt for Ring {
         };
         let (slot, tag) = (sending.slot(), sending.tag);
         let ring = ring.ring;
-        let place = Where { is_senders: is_mine, ring, slot, tag };
+        let outgoing_bytes = interval.bytes();
+        let past_caches = self.count_outgoing(&mut peer.outgoing_bytes, outgoing_bytes);
+        let place = Where { is_senders: is_mine, ring, slot, tag, past_caches };
         let side = Side::Sender(sending);
-        Ok((RingTransfer { interval, is_mine, side }, place.cookie()))
+        Ok((RingTransfer { interval, is_mine, outgoing_bytes, side }, place.cookie()))
     }
 
     fn start(
@@ -231,9 +223,10 @@ impl Lmt for Ring {
             let place = Where::read(remote).ok_or_else(garbage)?;
             peer.named(place).ok_or_else(garbage)?;
             transfer.is_mine = !place.is_senders;
+            let way = if place.past_caches { CopyOut::Streamed } else { CopyOut::Cached };
             match place.slot {
-                Some(slot) => self.receive(peer, transfer, (slot, place.tag))?,
-                None => transfer.side = Side::Looking { tag: place.tag },
+                Some(slot) => transfer.receive(peer, slot, place.tag, way)?,
+                None => transfer.side = Side::AwaitingSlot { tag: place.tag, way },
             }
         } else if let Side::Sender(sending) = &mut transfer.side {
             sending.start(interval);
@@ -252,9 +245,9 @@ impl Lmt for Ring {
         match &mut transfer.side {
             Side::Sender(sending) => sending.step(ring, data, max_bytes),
             Side::Receiver(receiving) => receiving.step(ring, data, max_bytes),
-            &mut Side::Looking { tag } => {
+            &mut Side::AwaitingSlot { tag, way } => {
                 if let Some(slot) = Receiving::find(ring, tag) {
-                    self.receive(peer, transfer, (slot, tag))?;
+                    transfer.receive(peer, slot, tag, way)?;
                 }
                 Ok(Step { bytes: 0, done: false })
             }
@@ -262,24 +255,53 @@ impl Lmt for Ring {
         }
     }
 
-    fn leave(&mut self, peer: &mut RingPeer, transfer: &mut RingTransfer) -> bool {
-        let Some(ring) = peer.ring(transfer.is_mine) else { return false };
-        match &mut transfer.side {
-            Side::Sender(sending) => sending.leave(ring),
-            Side::Receiver(receiving) => receiving.close(ring),
-            Side::Announced | Side::Looking { .. } => false,
-        }
-    }
-
     fn finish(&mut self, peer: &mut RingPeer, transfer: RingTransfer) {
+        peer.outgoing_bytes = peer.outgoing_bytes.saturating_sub(transfer.outgoing_bytes);
         let Some(ring) = peer.ring(transfer.is_mine) else { return };
         match transfer.side {
             Side::Sender(sending) => sending.finish(ring),
             Side::Receiver(mut receiving) => {
                 receiving.close(ring);
             }
-            Side::Announced | Side::Looking { .. } => {}
+            Side::Announced | Side::AwaitingSlot { .. } => {}
         }
+    }
+
+    fn shared_completion(&mut self) -> Option<&mut dyn SharedCompletion<RingPeer, RingTransfer>> {
+        Some(self)
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
+    }
+}
+
+impl SharedCompletion<RingPeer, RingTransfer> for Ring {
+    fn leave(&mut self, peer: &mut RingPeer, transfer: &mut RingTransfer) -> Left {
+        let Some(ring) = peer.ring(transfer.is_mine) else { return Left::default() };
+        let both_know = match &mut transfer.side {
+            Side::Sender(sending) => sending.leave(ring),
+            Side::Receiver(receiving) => receiving.close(ring),
+            Side::Announced | Side::AwaitingSlot { .. } => false,
+        };
+        Left { both_know, copied_by_peer: 0 }
+    }
+}
+
+impl Settings for Ring {
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.config.get(key)
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        if self.pool.is_some() {
+            return Err(format!("{key} cannot change once the pool is in use; set it before"));
+        }
+        self.config.set(key, &value)
     }
 }
 
@@ -304,3 +326,7 @@ fn attach(hello: Hello) -> Result<(Mapping, WireHello), Unavailable> {
     })?;
     Ok((mapping, wire))
 }
+
+#[cfg(all(test, not(loom)))]
+#[path = "mechanism_tests.rs"]
+mod tests;

@@ -7,8 +7,8 @@ use lmt_core::mechanism::{Fault, Interval, Step};
 use crate::faults::{garbage, short_buffer, withdrawn};
 use crate::layout::{CELL_BYTES, SLOTS};
 use crate::ring::PairRing;
-use crate::slot::{ABANDONED, CELLS_UNDER_WAY};
-use crate::sys::Emptying;
+use crate::slot::{ABANDONED, CELLS_IN_FLIGHT};
+use crate::sys::CopyOut;
 
 /// So often a step looks for the next piece of a message that has begun: a piece takes about as long as a step takes
 /// to come again.
@@ -30,7 +30,7 @@ pub(crate) struct Receiving {
     fresh_before: u64,
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
-    way: Emptying,
+    way: CopyOut,
     start: u64,
     at: Option<Cursor>,
     is_open: bool,
@@ -43,7 +43,7 @@ impl Receiving {
         slot: u8,
         tag: u64,
         interval: Interval,
-        way: Emptying,
+        way: CopyOut,
     ) -> Result<Self, Fault> {
         let line = ring.receiving_slot(slot).ok_or_else(garbage)?;
         if !line.attach(tag) {
@@ -87,12 +87,12 @@ impl Receiving {
             if produced == ABANDONED {
                 return Err(withdrawn());
             }
-            if produced < self.copied_bytes || produced > self.most_produced() {
+            if produced < self.copied_bytes || produced > self.max_produced() {
                 return Err(garbage());
             }
             if produced == self.copied_bytes {
                 looks += 1;
-                // Of many messages that are under way most have not begun.
+                // Of many messages that are in flight most have not begun.
                 if self.copied_bytes == 0 || looks > LOOKS {
                     break;
                 }
@@ -105,8 +105,8 @@ impl Receiving {
     }
 
     /// More cannot stand there.
-    fn most_produced(&self) -> u64 {
-        (self.emptied + CELLS_UNDER_WAY) * CELL_BYTES
+    fn max_produced(&self) -> u64 {
+        (self.emptied + CELLS_IN_FLIGHT) * CELL_BYTES
     }
 
     /// Copies what of the present cell stands there, and empties it at its end.

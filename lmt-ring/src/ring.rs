@@ -7,9 +7,9 @@ use std::sync::Arc;
 use lmt_core::error::MemoryError;
 
 use crate::cookie::TAGS;
+use crate::in_flight::InFlight;
 use crate::layout::{CELL_BYTES, LINE_BYTES, Layout, SLOTS, Way};
 use crate::pool::Lease;
-use crate::sender::UnderWay;
 use crate::slot::{Slot, State};
 use crate::sys::Mapping;
 
@@ -21,7 +21,7 @@ const UNSURE_OF_CELLS: u64 = 48;
 struct Ending {
     slot: u8,
     tag: u64,
-    under_way: UnderWay,
+    in_flight: InFlight,
 }
 
 /// A ring, as one of the two processes sees it.
@@ -42,7 +42,7 @@ pub(crate) struct PairRing {
     /// and those of its messages that it does not know to be emptied.
     held_cells: u64,
     /// Cells in messages for which no receiver has come.
-    unsure_cells: u64,
+    unmatched_cells: u64,
     /// For each cell, whether this side has made sure that it has memory.
     committed: [u64; 4],
     /// The slots in which nothing is sent, the lowest on top.
@@ -89,7 +89,7 @@ impl PairRing {
             ring,
             way,
             held_cells: own.len() as u64,
-            unsure_cells: 0,
+            unmatched_cells: 0,
             own,
             returned_cells: 0,
             committed: [0; 4],
@@ -150,7 +150,7 @@ impl PairRing {
         }
         let cells = self.cells().min(UNSURE_OF_CELLS);
         let reserve = cells / 16 + 1;
-        self.own_cells() > reserve && self.unsure_cells + reserve < cells / 4
+        self.own_cells() > reserve && self.unmatched_cells + reserve < cells / 4
     }
 
     /// The same, after a look at what has come back if there is none.
@@ -182,7 +182,7 @@ impl PairRing {
         let Some(cell) = taken else { return Ok(None) };
         self.returned_cells -= u64::from(came_back);
         self.commit(cell, came_back)?;
-        self.unsure_cells += u64::from(!is_sure);
+        self.unmatched_cells += u64::from(!is_sure);
         Ok(Some(cell))
     }
 
@@ -194,7 +194,7 @@ impl PairRing {
         if *word & bit == 0 {
             if let Err(short) = self.mapping.commit(offset, CELL_BYTES + LINE_BYTES) {
                 if came_back {
-                    self.get_back(cell);
+                    self.reclaim_cell(cell);
                 } else {
                     self.own.push_back(cell);
                 }
@@ -216,7 +216,7 @@ impl PairRing {
 
     /// One of this side's cells comes back from the peer, which has just read it.
     #[inline]
-    pub(crate) fn get_back(&mut self, cell: u8) {
+    pub(crate) fn reclaim_cell(&mut self, cell: u8) {
         if self.own_cells() < self.cells() {
             self.own.push_front(cell);
             self.returned_cells += 1;
@@ -267,8 +267,8 @@ impl PairRing {
     /// A receiver has come for a message that had taken so many cells before, or
     /// the message has ended.
     #[inline]
-    pub(crate) fn make_sure(&mut self, cells: u64) {
-        self.unsure_cells -= cells;
+    pub(crate) fn confirm_matched(&mut self, cells: u64) {
+        self.unmatched_cells -= cells;
     }
 
     /// The peer has kept one of this side's cells.
@@ -295,9 +295,36 @@ impl PairRing {
         self.free_slots.pop()
     }
 
+    /// Looks how many cells of a message are emptied, and takes those that come back.
+    /// `None` when what stands in the slot cannot be.
+    #[inline]
+    pub(crate) fn collect(&mut self, message: &mut InFlight, slot: u8, tag: u64) -> Option<State> {
+        let (emptied, state) = self.sending_slot(slot)?.emptied(tag);
+        if emptied < message.collected || emptied > message.named {
+            return None;
+        }
+        while message.collected < emptied {
+            if self.sending_slot(slot)?.is_returned(message.collected) {
+                self.reclaim_cell(message.cell(message.collected));
+            } else {
+                self.lose();
+            }
+            message.collected += 1;
+        }
+        Some(state)
+    }
+
+    /// Takes back all cells of a message that were not emptied, when nobody empties
+    /// them any more.
+    pub(crate) fn take_back(&mut self, message: &InFlight) {
+        for k in (message.collected..message.named).rev() {
+            self.keep(message.cell(k));
+        }
+    }
+
     /// A transfer has ended here.
-    pub(crate) fn end(&mut self, slot: u8, tag: u64, under_way: UnderWay) {
-        self.ending.push(Ending { slot, tag, under_way });
+    pub(crate) fn end(&mut self, slot: u8, tag: u64, in_flight: InFlight) {
+        self.ending.push(Ending { slot, tag, in_flight });
         self.reap();
     }
 
@@ -305,9 +332,9 @@ impl PairRing {
     pub(crate) fn reap(&mut self) {
         for at in (0..self.ending.len()).rev() {
             let mut ending = self.ending.swap_remove(at);
-            match ending.under_way.collect(self, ending.slot, ending.tag) {
+            match self.collect(&mut ending.in_flight, ending.slot, ending.tag) {
                 Some(State::Whole | State::Early | State::Withdrawn) => {
-                    ending.under_way.take_back(self);
+                    self.take_back(&ending.in_flight);
                     self.free_slots.push(ending.slot);
                 }
                 Some(State::Open | State::Attached | State::Other) => self.ending.push(ending),

@@ -6,8 +6,8 @@ use super::*;
 use crate::pool::Pool;
 use crate::receiver::Receiving;
 use crate::sender::Sending;
-use crate::slot::CELLS_UNDER_WAY;
-use crate::sys::Emptying;
+use crate::slot::CELLS_IN_FLIGHT;
+use crate::sys::CopyOut;
 use crate::sys::tests::lend;
 
 const CELLS: u32 = 12;
@@ -98,7 +98,7 @@ impl Message {
             let Some(slot) = self.slot else { return };
             if Receiving::find(ring, self.tag) == Some(slot) {
                 let room = interval(self.got.len() as u64);
-                let way = [Emptying::Cached, Emptying::Streamed][self.tag as usize % 2];
+                let way = [CopyOut::Cached, CopyOut::Streamed][self.tag as usize % 2];
                 self.receiving =
                     Some(Receiving::start(ring, slot, self.tag, room, way).expect("it stands there"));
                 self.waits = false;
@@ -155,8 +155,8 @@ proptest! {
             if what < 10 {
                 messages.extend(Message::new(&mut rings, number, bytes, any));
             }
-            let under_way = messages.len() as u64;
-            let Some(message) = messages.get_mut((any % under_way.max(1)) as usize) else { continue };
+            let in_flight = messages.len() as u64;
+            let Some(message) = messages.get_mut((any % in_flight.max(1)) as usize) else { continue };
             match what {
                 0..10 => {}
                 10..55 => message.send(&mut rings, bytes),
@@ -180,7 +180,7 @@ proptest! {
         prop_assert_eq!(owned(&rings), (0..CELLS as u8).collect::<Vec<_>>());
         for ring in &rings {
             prop_assert_eq!((ring.free_slots.len(), ring.ending.len()), (usize::from(SLOTS), 0));
-            prop_assert_eq!((ring.held_cells, ring.unsure_cells), (ring.own_cells(), 0));
+            prop_assert_eq!((ring.held_cells, ring.unmatched_cells), (ring.own_cells(), 0));
         }
     }
 
@@ -230,7 +230,7 @@ proptest! {
         sending.start(interval(300_000));
         let (theirs, tag) = (sending.slot().unwrap(), sending.tag);
         liar.sending_slot(0).unwrap().open(3, cells_at_begin, u64::MAX, u64::MAX);
-        let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000), Emptying::Cached).unwrap();
+        let mut receiving = Receiving::start(&honest, 0, 3, interval(300_000), CopyOut::Cached).unwrap();
         let mut bytes = vec![0; 300_000];
         for (what, word, cell) in words {
             let (out, back) = (liar.sending_slot(0).unwrap(), liar.receiving_slot(theirs).unwrap());
@@ -271,7 +271,7 @@ fn a_sender_that_lies_is_found_out() {
             slot.name_cell(0, 255);
             slot.publish(100)
         },
-        |slot| slot.publish(CELLS_UNDER_WAY * CELL_BYTES + 1),
+        |slot| slot.publish(CELLS_IN_FLIGHT * CELL_BYTES + 1),
         |slot| slot.publish(u64::MAX - 1),
     ]
     .into_iter()
@@ -280,7 +280,7 @@ fn a_sender_that_lies_is_found_out() {
         let [mut honest, liar] = pair();
         let slot = liar.sending_slot(4).unwrap();
         slot.open(1, 0, 17, 100);
-        let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20), Emptying::Cached).unwrap();
+        let mut receiving = Receiving::start(&honest, 4, 1, interval(1 << 20), CopyOut::Cached).unwrap();
         lie(slot);
         let mut bytes = vec![0; 1 << 20];
         let step = lend(&mut [&mut bytes], Access::Write, |data| receiving.step(&mut honest, data, 1 << 20));
@@ -295,7 +295,7 @@ fn a_sender_that_takes_bytes_back_is_found_out() {
     slot.open(1, 0, 17, 100);
     slot.name_cell(0, 3);
     slot.publish(100);
-    let mut receiving = Receiving::start(&honest, 0, 1, interval(1000), Emptying::Cached).unwrap();
+    let mut receiving = Receiving::start(&honest, 0, 1, interval(1000), CopyOut::Cached).unwrap();
     let mut bytes = [0; 1000];
     lend(&mut [&mut bytes], Access::Write, |data| {
         assert_eq!(receiving.step(&mut honest, data, 1000).unwrap().bytes, 100);
@@ -335,7 +335,7 @@ fn a_message_that_was_taken_back_has_no_receiver() {
     let sending = at_once(&mut mine).unwrap();
     let (slot, tag) = (sending.slot().unwrap(), sending.tag);
     sending.finish(&mut mine);
-    let fault = Receiving::start(&theirs, slot, tag, interval(10), Emptying::Cached).unwrap_err();
+    let fault = Receiving::start(&theirs, slot, tag, interval(10), CopyOut::Cached).unwrap_err();
     assert!(matches!(fault, Fault::Demote { for_good: false, .. }), "{fault:?}");
     assert_eq!(Receiving::find(&theirs, tag), None);
 }
@@ -374,7 +374,7 @@ fn what_is_longer_than_the_ring_goes_through_cells_that_come_back() {
     let mut rings = pair();
     for _ in 0..rings[0].own_cells() {
         let cell = rings[0].take(true, true).unwrap().unwrap();
-        rings[0].get_back(cell);
+        rings[0].reclaim_cell(cell);
     }
     let message = Message::new(&mut rings, 0, 80 * CELL_BYTES, 10);
     let mut message = message.expect("there is a slot");
@@ -441,13 +441,13 @@ fn a_cell_in_which_a_receive_ends_stays_the_senders() {
         sending.start(interval(BYTES));
         let slot = sending.slot().expect("it has one");
         let all = interval(room);
-        let mut receiving = Receiving::start(&rings[1], slot, sending.tag, all, Emptying::Cached).unwrap();
+        let mut receiving = Receiving::start(&rings[1], slot, sending.tag, all, CopyOut::Cached).unwrap();
         let produced = if room == BYTES { BYTES } else { CELL_BYTES + 8192 };
         lend(&mut [&mut sent], Access::Read, |data| sending.step(&mut rings[0], data, produced)).unwrap();
         let mut got = vec![0; room as usize];
         let step = lend(&mut [&mut got], Access::Write, |data| receiving.step(&mut rings[1], data, u64::MAX));
         assert!(step.unwrap().done);
-        // Of what is cut the last cell is still under way, if it ends within.
+        // Of what is cut the last cell is still in flight, if it ends within.
         let read = room / CELL_BYTES;
         let line = rings[1].receiving_slot(slot).expect("it is there");
         let named: Vec<u8> = (0..read + u64::from(room != BYTES)).map(|k| line.cell(k)).collect();

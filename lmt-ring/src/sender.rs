@@ -5,9 +5,10 @@ use lmt_core::cursor::Cursor;
 use lmt_core::mechanism::{Fault, Interval, Step};
 
 use crate::faults::{garbage, short_buffer, short_of_memory};
+use crate::in_flight::InFlight;
 use crate::layout::{CELL_BYTES, LINE_BYTES};
 use crate::ring::PairRing;
-use crate::slot::{CELLS_UNDER_WAY, State};
+use crate::slot::{CELLS_IN_FLIGHT, State};
 
 /// The first piece of a message that the receiver is told of; each further one is as long as
 /// all before it together, up to the last, so that the receiver begins soon and is told
@@ -31,54 +32,6 @@ const fn last_piece_bytes(total_bytes: u64) -> u64 {
 /// hold what these need.
 const RESERVED_SLOTS: usize = 16;
 
-/// The cells of one message that are filled and not known to be emptied.
-#[derive(Debug)]
-pub(crate) struct UnderWay {
-    /// Cells that were filled, in all.
-    named: u64,
-    /// Of those, cells that are known to be emptied.
-    collected: u64,
-    /// The number of the k-th in place k modulo their number.
-    cells: [u8; CELLS_UNDER_WAY as usize],
-}
-
-impl UnderWay {
-    pub(crate) const fn new() -> Self {
-        Self { named: 0, collected: 0, cells: [0; CELLS_UNDER_WAY as usize] }
-    }
-
-    fn cell(&self, k: u64) -> u8 {
-        self.cells[(k % CELLS_UNDER_WAY) as usize]
-    }
-
-    /// Looks how many cells are emptied, and takes those that come back. `None`
-    /// when what stands in the slot cannot be.
-    #[inline]
-    pub(crate) fn collect(&mut self, ring: &mut PairRing, slot: u8, tag: u64) -> Option<State> {
-        let (emptied, state) = ring.sending_slot(slot)?.emptied(tag);
-        if emptied < self.collected || emptied > self.named {
-            return None;
-        }
-        while self.collected < emptied {
-            if ring.sending_slot(slot)?.is_returned(self.collected) {
-                ring.get_back(self.cell(self.collected));
-            } else {
-                ring.lose();
-            }
-            self.collected += 1;
-        }
-        Some(state)
-    }
-
-    /// Takes back all that were not emptied, when nobody empties them any more.
-    pub(crate) fn take_back(&mut self, ring: &mut PairRing) {
-        while self.named > self.collected {
-            self.named -= 1;
-            ring.keep(self.cell(self.named));
-        }
-    }
-}
-
 /// Where the bytes of `data` from `start` on are.
 fn first_address(data: &Buffer, start: u64) -> usize {
     data.pieces(start..start.saturating_add(1)).next().map_or(0, |piece| piece.address)
@@ -92,9 +45,9 @@ pub(crate) struct Sending {
     pub(crate) tag: u64,
     total_bytes: u64,
     produced_bytes: u64,
-    under_way: UnderWay,
+    in_flight: InFlight,
     /// Cells that it took before a receiver came.
-    unsure_cells: u64,
+    unmatched_cells: u64,
     start: u64,
     /// How far behind each cell's begin the bytes begin.
     shift_bytes: u64,
@@ -115,8 +68,8 @@ impl Sending {
             tag: ring.next_tag(),
             total_bytes: 0,
             produced_bytes: 0,
-            under_way: UnderWay::new(),
-            unsure_cells: 0,
+            in_flight: InFlight::new(),
+            unmatched_cells: 0,
             start: 0,
             shift_bytes: 0,
             at: None,
@@ -163,7 +116,7 @@ impl Sending {
             }
             return Ok(Step { bytes: 0, done: false });
         };
-        let state = self.under_way.collect(ring, slot, self.tag).ok_or_else(garbage)?;
+        let state = ring.collect(&mut self.in_flight, slot, self.tag).ok_or_else(garbage)?;
         let is_sure = match state {
             State::Attached => true,
             State::Open => false,
@@ -173,7 +126,7 @@ impl Sending {
             State::Withdrawn | State::Other => return Err(garbage()),
         };
         if is_sure {
-            ring.make_sure(std::mem::take(&mut self.unsure_cells));
+            ring.confirm_matched(std::mem::take(&mut self.unmatched_cells));
         }
         while self.produced_bytes < self.total_bytes && self.produced_bytes - before < max_bytes.max(1) {
             if !self.fill(ring, slot, data, is_sure)? {
@@ -190,7 +143,7 @@ impl Sending {
         if within == 0 && !self.next_cell(ring, slot, is_sure)? {
             return Ok(false);
         }
-        let cell = self.under_way.cell(self.under_way.named - 1);
+        let cell = self.in_flight.cell(self.in_flight.named - 1);
         let bytes = self.next_piece_bytes().min(CELL_BYTES - within);
         let offset = ring.cell_offset(cell) + self.shift_bytes + within;
         let at = self.at.get_or_insert_with(|| Cursor::at(data.segments(), self.start));
@@ -217,15 +170,15 @@ impl Sending {
     }
 
     fn next_cell(&mut self, ring: &mut PairRing, slot: u8, is_sure: bool) -> Result<bool, Fault> {
-        if self.under_way.named - self.under_way.collected >= CELLS_UNDER_WAY {
+        if self.in_flight.named - self.in_flight.collected >= CELLS_IN_FLIGHT {
             return Ok(false);
         }
         let taken = ring.take(is_sure, ring.is_long(self.total_bytes));
         let Some(cell) = taken.map_err(short_of_memory)? else { return Ok(false) };
-        self.unsure_cells += u64::from(!is_sure);
-        self.under_way.cells[(self.under_way.named % CELLS_UNDER_WAY) as usize] = cell;
-        ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.under_way.named, cell);
-        self.under_way.named += 1;
+        self.unmatched_cells += u64::from(!is_sure);
+        self.in_flight.cells[(self.in_flight.named % CELLS_IN_FLIGHT) as usize] = cell;
+        ring.sending_slot(slot).ok_or_else(garbage)?.name_cell(self.in_flight.named, cell);
+        self.in_flight.named += 1;
         Ok(true)
     }
 
@@ -242,15 +195,15 @@ impl Sending {
     }
 
     /// Ends it, complete or not.
-    pub(crate) fn finish(mut self, ring: &mut PairRing) {
-        ring.make_sure(self.unsure_cells);
+    pub(crate) fn finish(self, ring: &mut PairRing) {
+        ring.confirm_matched(self.unmatched_cells);
         let is_given = self.total_bytes > 0 && self.is_given();
         let Some(slot) = self.slot else {
             // Nobody has seen it.
-            return self.under_way.take_back(ring);
+            return ring.take_back(&self.in_flight);
         };
         let Some(line) = ring.sending_slot(slot) else { return };
         line.withdraw(self.tag, is_given);
-        ring.end(slot, self.tag, self.under_way);
+        ring.end(slot, self.tag, self.in_flight);
     }
 }

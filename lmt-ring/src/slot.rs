@@ -13,7 +13,7 @@
 //! a sender that looks no more, lies over OPEN and ATTACHED; the receiver's last
 //! swap brings it to light, and only then a packet has to tell the sender.
 //!
-//! Cells that are under way belong to nobody: the sender has written their
+//! Cells that are in flight belong to nobody: the sender has written their
 //! numbers into `cells`, and the receiver says of each, in order, whether it goes
 //! back (`returned`) or stays with the receiver. What is not emptied when `hold`
 //! is closed or withdrawn is the sender's again.
@@ -22,9 +22,9 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: u64 = 64;
-/// Numbers of cells that one message can have under way.
-pub(crate) const CELLS_UNDER_WAY: u64 = 48;
-const WORDS: usize = CELLS_UNDER_WAY as usize / 8;
+/// Numbers of cells that one message can have in flight.
+pub(crate) const CELLS_IN_FLIGHT: u64 = 48;
+const WORDS: usize = CELLS_IN_FLIGHT as usize / 8;
 /// `produced`, when the sender gives nothing more and wants its cells back.
 pub(crate) const ABANDONED: u64 = u64::MAX;
 
@@ -140,7 +140,7 @@ impl Slot {
     /// Sender: names the message's `k`-th cell, before it is filled.
     #[inline]
     pub(crate) fn name_cell(&self, k: u64, cell: u8) {
-        let at = (k % CELLS_UNDER_WAY) as usize;
+        let at = (k % CELLS_IN_FLIGHT) as usize;
         let (word, shift) = (&self.sender.cells[at / 8], 8 * (at % 8));
         // Relaxed: only this side writes it, and `publish` releases it. The byte
         // was that of a cell that the receiver has emptied.
@@ -266,7 +266,7 @@ impl Slot {
     /// Receiver: the number of the `k`-th cell; unchecked.
     #[inline]
     pub(crate) fn cell(&self, k: u64) -> u8 {
-        let at = (k % CELLS_UNDER_WAY) as usize;
+        let at = (k % CELLS_IN_FLIGHT) as usize;
         // Relaxed: released with `produced`.
         (self.sender.cells[at / 8].load(Ordering::Relaxed) >> (8 * (at % 8))) as u8
     }

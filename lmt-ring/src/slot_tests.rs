@@ -60,7 +60,7 @@ fn numbers_and_marks_wrap_around() {
     for k in 0..200 {
         slot.name_cell(k, (k * 7) as u8);
         slot.empty(k, k % 3 == 0);
-        let first = (k + 1).saturating_sub(CELLS_UNDER_WAY);
+        let first = (k + 1).saturating_sub(CELLS_IN_FLIGHT);
         for earlier in first..=k {
             assert_eq!(slot.cell(earlier), (earlier * 7) as u8);
             assert_eq!(slot.is_returned(earlier), earlier % 3 == 0);

@@ -111,7 +111,7 @@ impl Mapping {
         data: &mut Buffer,
         to: &mut Cursor,
         bytes: u64,
-        way: Emptying,
+        way: CopyOut,
     ) -> bool {
         let Some(cell) = self.at(offset, bytes).filter(|_| data.access() == Access::Write) else {
             return false;
@@ -127,7 +127,7 @@ impl Mapping {
             // for writing and borrowed exclusively; the source lies within the
             // mapping, which is ours, so the two cannot overlap. A peer that
             // breaks the rules may write it at the same time; bytes have no
-            // invalid values, so only its own message is garbled.
+            // invalid values, so only bytes of messages are garbled.
             unsafe { empty(target, source.as_ptr(), piece.bytes as usize, way) };
             done += piece.bytes;
         }
@@ -137,10 +137,10 @@ impl Mapping {
 
 /// How a cell's bytes are copied out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Emptying {
+pub(crate) enum CopyOut {
     /// Through the caches.
     Cached,
-    /// Past them, since the target is longer than they are.
+    /// Past them, since they do not hold what is in flight.
     Streamed,
 }
 
@@ -149,12 +149,12 @@ pub(crate) enum Emptying {
 /// # Safety
 /// As for [`std::ptr::copy_nonoverlapping`].
 #[inline]
-unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize, way: Emptying) {
+unsafe fn empty(target: *mut u8, source: *const u8, bytes: usize, way: CopyOut) {
     match way {
         // SAFETY: the caller's promise.
-        Emptying::Cached => unsafe { lmt_copy::copy_nonoverlapping(target, source, bytes) },
+        CopyOut::Cached => unsafe { lmt_copy::copy_nonoverlapping(target, source, bytes) },
         // SAFETY: the caller's promise.
-        Emptying::Streamed => unsafe { lmt_copy::copy_streaming(target, source, bytes) },
+        CopyOut::Streamed => unsafe { lmt_copy::copy_streaming(target, source, bytes) },
     }
 }
 

@@ -28,10 +28,7 @@ fn nothing_outside_the_mapping_is_reached() {
     lend(&mut [&mut own], Access::Write, |data| {
         for offset in [8177, 8192, u64::MAX - 15, u64::MAX] {
             assert!(!mapping.copy_in(offset, data, &mut Cursor::default(), 16), "{offset}");
-            assert!(
-                !mapping.copy_out(offset, data, &mut Cursor::default(), 16, Emptying::Cached),
-                "{offset}"
-            );
+            assert!(!mapping.copy_out(offset, data, &mut Cursor::default(), 16, CopyOut::Cached), "{offset}");
         }
         assert!(mapping.copy_in(8176, data, &mut Cursor::default(), 16));
     });
@@ -51,7 +48,7 @@ fn what_goes_in_comes_out_whatever_the_pieces() {
         let mut got = vec![0xee; bytes + 5];
         let (front, back) = got.split_at_mut(bytes / 2);
         let copied = lend(&mut [front, back], Access::Write, |data| {
-            let way = [Emptying::Cached, Emptying::Streamed][bytes % 2];
+            let way = [CopyOut::Cached, CopyOut::Streamed][bytes % 2];
             mapping.copy_out(17, data, &mut Cursor::default(), bytes as u64, way)
         });
         assert!(copied);
@@ -65,11 +62,11 @@ fn buffers_that_do_not_fit_are_refused() {
     let (mapping, _fd) = Mapping::create(4096).unwrap();
     let mut own = [1; 16];
     lend(&mut [&mut own], Access::Read, |data| {
-        assert!(!mapping.copy_out(0, data, &mut Cursor::default(), 16, Emptying::Cached), "lent for reading");
+        assert!(!mapping.copy_out(0, data, &mut Cursor::default(), 16, CopyOut::Cached), "lent for reading");
         assert!(!mapping.copy_in(0, data, &mut Cursor::default(), 17), "too short");
     });
     lend(&mut [&mut own], Access::Write, |data| {
-        assert!(!mapping.copy_out(0, data, &mut Cursor::default(), 17, Emptying::Cached), "too short");
+        assert!(!mapping.copy_out(0, data, &mut Cursor::default(), 17, CopyOut::Cached), "too short");
     });
 }
 

@@ -3,16 +3,16 @@
 
 use std::convert::Infallible;
 
-use lmt_core::checkup::{Finding, Host};
-use lmt_core::keys::{Key, Value};
+use lmt_core::config_key::{Key, Value};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::mechanism::{Fault, Needs, Unavailable};
 
-pub use crate::sys::Piece;
+pub use crate::piece::Piece;
 
 /// How far a copy in the background is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Copied {
-    /// It is under way.
+    /// It is in flight.
     No,
     /// Every byte is where it was to go, visible to the thread that is told so,
     /// and whoever copied is quiet about the memory.
@@ -31,9 +31,9 @@ pub enum Copied {
 /// and the pipeline never forgets a ticket, and holds the pool mapped, and the
 /// message's [`lmt_core::buffer::Buffer`] is lent, for as long as there is one.
 ///
-/// In a forked child nothing is waited for: what was under way is the parent's.
+/// In a forked child nothing is waited for: what was in flight is the parent's.
 pub trait Copier: Send + 'static {
-    /// A copy under way.
+    /// A copy in flight.
     type Ticket: Send + std::fmt::Debug + 'static;
 
     /// The name of the pipeline that copies so, as users know the mechanism.
@@ -45,7 +45,7 @@ pub trait Copier: Send + 'static {
     }
 
     /// What there is to look at when it does not work: nothing by default.
-    fn checkups(&self, _host: &Host) -> Vec<Finding> {
+    fn diagnostics(&self, _host: &Host) -> Vec<Finding> {
         Vec::new()
     }
 

@@ -1,8 +1,8 @@
 //! What is told when the pipeline cannot be used, or cannot go on.
 
+use lmt_core::errno_advice::advice;
 use lmt_core::error::MemoryError;
 use lmt_core::mechanism::{Fault, Unavailable};
-use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
 pub(crate) fn unavailable(errno: Errno, sentence: &str) -> Unavailable {
@@ -40,8 +40,7 @@ pub(crate) fn short_buffer() -> Fault {
     Fault::Demote {
         errno: 0,
         for_good: false,
-        sentence:
-            "the buffer is shorter than the transfer or lent for the wrong access; give the one prepare saw"
-                .to_owned(),
+        sentence: "the buffer is shorter than the transfer or has the wrong access; give the one prepare saw"
+            .to_owned(),
     }
 }

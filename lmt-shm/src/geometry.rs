@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::config_key::{Key, Kind, Value};
 use serde::{Deserialize, Serialize};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -57,7 +57,7 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Count { least: 1, most: 1 << 16 },
         variable: None,
         meaning: "transfers that this endpoint can send through the pipeline at once; further ones wait. Times buffers times buffer_bytes it is at most 64 GiB",
-        reason: "a rank with a message to each of many others under way, and memory is taken on first use only",
+        reason: "a rank with a message to each of many others in flight, and memory is taken on first use only",
     },
     Key {
         name: "kept_transfers",

@@ -18,15 +18,17 @@ mod lane;
 mod sync;
 
 #[cfg(not(loom))]
-mod checkups;
-#[cfg(not(loom))]
 mod copier;
+#[cfg(not(loom))]
+mod diagnostics;
 #[cfg(not(loom))]
 mod faults;
 #[cfg(not(loom))]
 mod geometry;
 #[cfg(not(loom))]
 mod mechanism;
+#[cfg(not(loom))]
+mod piece;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]

@@ -5,12 +5,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::config_key::{Key, Value};
 use lmt_core::cursor::Cursor;
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::error::MemoryError;
-use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Description, Diagnosis, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Probed,
+    Role, Settings, Step, Unavailable,
 };
 use lmt_core::shared_memory::AttachError;
 use nix::errno::Errno;
@@ -98,12 +99,12 @@ pub struct ShmPeer {
     slots_used: [bool; SLOTS as usize],
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Debug)]
 pub struct ShmTransfer<T = Infallible> {
     /// Copies between the message and the lane's next buffers, in order: what a
     /// copier does in the background. `None`: copied already, but behind others.
-    under_way: VecDeque<Option<T>>,
+    in_flight: VecDeque<Option<T>>,
     /// The receiver's hold on what those read, beyond the peer's end; behind
     /// them, so that it goes after them.
     _theirs: Option<Arc<Mapping>>,
@@ -120,7 +121,7 @@ enum Side {
     /// Before the sender's cookie is there.
     Announced,
     /// The sender's lane is not known yet.
-    Looking { tag: Tag, mailbox: u32 },
+    AwaitingLane { tag: Tag, mailbox: u32 },
     /// Copying out of a lane.
     Receiver { lane: u32, consumer: Consumer },
     /// The sender has ended the transfer before it was whole.
@@ -131,46 +132,9 @@ impl<C: Copier> Lmt for Shm<C> {
     type Peer = ShmPeer;
     type Transfer = ShmTransfer<C::Ticket>;
 
-    fn name(&self) -> &'static str {
-        self.copier.name()
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Cooperative]
-    }
-
-    fn needs(&self) -> Needs {
-        self.copier.needs()
-    }
-
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        let mut found = crate::checkups::checkups(host, &self.config, self.geometry);
-        found.extend(self.copier.checkups(host));
-        found
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        self.copier.keys()
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        self.config.get(key).or_else(|| self.copier.get(key))
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        if self.config.get(key).is_none() {
-            return self.copier.set(key, value);
-        }
-        if self.pool.is_some() {
-            return Err(format!("{key} cannot change once the pool is in use; set it before"));
-        }
-        let number = match value {
-            Value::Number(number) => u32::try_from(number).ok(),
-            _ => None,
-        };
-        let number = number.ok_or_else(|| format!("{key} must be a whole number below 2^32"))?;
-        self.config.set(key, number);
-        Ok(())
+    fn description(&self) -> Description {
+        let needs = self.copier.needs();
+        Description { needs, ..Description::new(self.copier.name(), &[Model::Cooperative]) }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -185,7 +149,7 @@ impl<C: Copier> Lmt for Shm<C> {
         Ok(Hello { bytes: hello.as_bytes().to_vec(), descriptors: vec![descriptor] })
     }
 
-    fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<(ShmPeer, Abilities), Unavailable> {
+    fn probe(&mut self, _facts: &PeerFacts, hello: Hello) -> Result<Probed<ShmPeer>, Unavailable> {
         let (theirs, geometry) = attach(hello)?;
         let pool = self.pool().map_err(no_memory)?;
         let mailbox = pool.lease_mailbox().ok_or_else(|| {
@@ -193,7 +157,7 @@ impl<C: Copier> Lmt for Shm<C> {
         })?;
         let peer =
             ShmPeer { theirs: Arc::new(theirs), geometry, mailbox, slots_used: [false; SLOTS as usize] };
-        Ok((peer, Abilities { read: false, write: false, cooperate: true }))
+        Ok(Probed::new(peer, Abilities { read: false, write: false, cooperate: true }))
     }
 
     fn prepare(
@@ -215,9 +179,9 @@ impl<C: Copier> Lmt for Shm<C> {
             }
         };
         let chunks = Chunks { total_bytes: 0, chunk_bytes };
-        let (under_way, at) = (VecDeque::new(), Cursor::default());
+        let (in_flight, at) = (VecDeque::new(), Cursor::default());
         let interval = plan.interval;
-        Ok((ShmTransfer { under_way, _theirs: theirs, interval, chunks, at, side }, cookie))
+        Ok((ShmTransfer { in_flight, _theirs: theirs, interval, chunks, at, side }, cookie))
     }
 
     fn start(
@@ -260,13 +224,55 @@ impl<C: Copier> Lmt for Shm<C> {
     fn finish(&mut self, peer: &mut ShmPeer, mut transfer: Self::Transfer) {
         // The message's memory and the lane are given back now, so whoever
         // copies must be quiet about both: dropping the tickets sees to it.
-        transfer.under_way.clear();
+        transfer.in_flight.clear();
         if let (Side::Sender { taken: Some(taken), .. }, Some(pool)) = (transfer.side, &mut self.pool) {
             if let Some(used) = peer.slots_used.get_mut(taken.slot as usize) {
                 *used = false;
             }
             pool.put_back(&peer.mailbox, taken);
         }
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
+    }
+}
+
+impl<C: Copier> Settings for Shm<C> {
+    fn keys(&self) -> &'static [Key] {
+        self.copier.keys()
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.config.get(key).or_else(|| self.copier.get(key))
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        if self.config.get(key).is_none() {
+            return self.copier.set(key, value);
+        }
+        if self.pool.is_some() {
+            return Err(format!("{key} cannot change once the pool is in use; set it before"));
+        }
+        let number = match value {
+            Value::Number(number) => u32::try_from(number).ok(),
+            _ => None,
+        };
+        let number = number.ok_or_else(|| format!("{key} must be a whole number below 2^32"))?;
+        self.config.set(key, number);
+        Ok(())
+    }
+}
+
+impl<C: Copier> Diagnosis for Shm<C> {
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        let mut found = crate::diagnostics::diagnostics(host, &self.config, self.geometry);
+        found.extend(self.copier.diagnostics(host));
+        found
     }
 }
 
@@ -300,7 +306,7 @@ impl<C: Copier> Shm<C> {
         max_bytes: u64,
     ) -> Result<Step, Fault> {
         self.ensure_lane(peer, transfer)?;
-        let ShmTransfer { under_way, interval, chunks, at, side, .. } = transfer;
+        let ShmTransfer { in_flight, interval, chunks, at, side, .. } = transfer;
         let (Some(pool), Side::Sender { taken: Some(taken), .. }) = (&self.pool, side) else {
             return Ok(Step { bytes: 0, done: false });
         };
@@ -308,16 +314,16 @@ impl<C: Copier> Shm<C> {
         let producer = &mut taken.producer;
         let before = producer.consumed();
         producer.refresh(words).map_err(|_| garbage())?;
-        if producer.produced() == 0 && under_way.is_empty() {
+        if producer.produced() == 0 && in_flight.is_empty() {
             *at = Cursor::at(data.segments(), interval.start);
         }
         let mut begun = 0;
         loop {
-            while first_is_copied(&mut self.copier, under_way)? {
+            while first_is_copied(&mut self.copier, in_flight)? {
                 producer.publish(words);
                 producer.refresh(words).map_err(|_| garbage())?;
             }
-            let filling = under_way.len() as u64;
+            let filling = in_flight.len() as u64;
             let chunk = producer.produced() + filling;
             if begun >= max_bytes.max(1) || chunk >= chunks.count() {
                 break;
@@ -326,7 +332,7 @@ impl<C: Copier> Shm<C> {
             let bytes = chunks.bytes_at(chunk);
             let offset = pool.geometry.buffer_offset(taken.lane, buffer);
             let copy = pool.mapping.copy_in(&mut self.copier, offset, data, at, bytes)?;
-            under_way.push_back(copy.ticket);
+            in_flight.push_back(copy.ticket);
             if copy.bytes < bytes {
                 return Err(short_buffer());
             }
@@ -340,20 +346,20 @@ impl<C: Copier> Shm<C> {
     }
 }
 
-/// Whether the first of the copies under way has arrived; it is taken out then.
+/// Whether the first of the copies in flight has arrived; it is taken out then.
 #[inline]
 fn first_is_copied<C: Copier>(
     copier: &mut C,
-    under_way: &mut VecDeque<Option<C::Ticket>>,
+    in_flight: &mut VecDeque<Option<C::Ticket>>,
 ) -> Result<bool, Fault> {
-    let copied = match under_way.front_mut() {
+    let copied = match in_flight.front_mut() {
         None => return Ok(false),
         Some(None) => Copied::Yes,
         Some(Some(ticket)) => copier.poll(ticket),
     };
     match copied {
         Copied::No => return Ok(false),
-        Copied::Yes => under_way.pop_front(),
+        Copied::Yes => in_flight.pop_front(),
         Copied::Failed(fault) => return Err(fault),
     };
     Ok(true)
@@ -367,7 +373,7 @@ fn receive<C: Copier>(
     data: &mut Buffer,
     max_bytes: u64,
 ) -> Result<Step, Fault> {
-    if let Side::Looking { tag, mailbox } = transfer.side {
+    if let Side::AwaitingLane { tag, mailbox } = transfer.side {
         let Some(lane) = find_lane(peer, tag, mailbox) else {
             return Ok(Step { bytes: 0, done: false });
         };
@@ -377,14 +383,14 @@ fn receive<C: Copier>(
         transfer.at = Cursor::at(data.segments(), transfer.interval.start);
         transfer.side = Side::Receiver { lane, consumer: Consumer::new(tag, peer.geometry.buffers) };
     }
-    let ShmTransfer { under_way, chunks, at, side, .. } = transfer;
+    let ShmTransfer { in_flight, chunks, at, side, .. } = transfer;
     let Side::Receiver { lane, consumer } = side else {
         return Ok(Step { bytes: 0, done: false });
     };
     let words = words(&peer.theirs, *lane).ok_or_else(garbage)?;
     let (mut begun, mut moved) = (0, 0);
     loop {
-        while first_is_copied(copier, under_way)? {
+        while first_is_copied(copier, in_flight)? {
             let bytes = chunks.bytes_at(consumer.taken());
             if !consumer.release(words) {
                 transfer.side = Side::Closed;
@@ -392,7 +398,7 @@ fn receive<C: Copier>(
             }
             moved += bytes;
         }
-        let emptying = under_way.len() as u64;
+        let emptying = in_flight.len() as u64;
         let chunk = consumer.taken() + emptying;
         if begun >= max_bytes.max(1) || chunk >= chunks.count() {
             break;
@@ -402,7 +408,7 @@ fn receive<C: Copier>(
         let bytes = chunks.bytes_at(chunk);
         let offset = peer.geometry.buffer_offset(*lane, buffer);
         let copy = peer.theirs.copy_out(copier, offset, data, at, bytes)?;
-        under_way.push_back(copy.ticket);
+        in_flight.push_back(copy.ticket);
         if copy.bytes < bytes {
             return Err(short_buffer());
         }
@@ -420,7 +426,7 @@ fn find_lane(peer: &ShmPeer, tag: Tag, mailbox: u32) -> Option<u32> {
 fn read_cookie(cookie: &Cookie) -> Option<Side> {
     let wire = WireCookie::read_from_bytes(cookie.as_bytes()).ok()?;
     let tag = Tag::new(wire.tag)?;
-    (wire.mailbox < MAILBOXES).then_some(Side::Looking { tag, mailbox: wire.mailbox })
+    (wire.mailbox < MAILBOXES).then_some(Side::AwaitingLane { tag, mailbox: wire.mailbox })
 }
 
 /// Maps the peer's pool after checking that nothing can go wrong with it.

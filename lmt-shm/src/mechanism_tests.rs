@@ -36,8 +36,8 @@ impl Pair {
 
     fn of(mut sender: Shm) -> Self {
         let mut receiver = Shm::new(super::Config::default()).unwrap();
-        let (to, _) = sender.probe(&facts(), receiver.hello().unwrap()).unwrap();
-        let (from, _) = receiver.probe(&facts(), sender.hello().unwrap()).unwrap();
+        let (to, _) = sender.probe(&facts(), receiver.hello().unwrap()).and_then(Probed::reached).unwrap();
+        let (from, _) = receiver.probe(&facts(), sender.hello().unwrap()).and_then(Probed::reached).unwrap();
         Self { sender, to, receiver, from }
     }
 
@@ -166,7 +166,8 @@ fn a_pool_of_one_serves_two_peers_in_turn_and_gives_memory_back() {
     let small = Config { pool_transfers: 1, kept_transfers: 0, ..config() };
     let mut pair = Pair::new(small);
     let mut third = Shm::new(Config::default()).unwrap();
-    let (mut to_third, _) = pair.sender.probe(&facts(), third.hello().unwrap()).unwrap();
+    let (mut to_third, _) =
+        pair.sender.probe(&facts(), third.hello().unwrap()).and_then(Probed::reached).unwrap();
     assert_eq!(pair.pool().memory_bytes(), 0, "a silent peer takes no memory");
     assert_ne!(to_third.mailbox.index, pair.to.mailbox.index);
     let mut bytes = [7u8; BYTES as usize];
@@ -200,7 +201,7 @@ fn garbage_in_the_pool_ends_in_a_fault() {
         let (mut out, mut into) = pair.begin(&source);
         words(&pair.from.theirs, 0).unwrap().consumed.store(garbage, Ordering::Relaxed);
         assert!(demoted(pair.send(&mut out, &mut source)));
-        let Side::Looking { tag, .. } = into.side else { panic!("{into:?}") };
+        let Side::AwaitingLane { tag, .. } = into.side else { panic!("{into:?}") };
         let slot = pair.from.theirs.word(0).unwrap();
         slot.store(tag.number() << 24 | garbage & 0xff_ffff, Ordering::Relaxed);
         match pair.receive(&mut into, &mut source) {
@@ -228,15 +229,22 @@ fn cookies_and_hellos_that_cannot_be_are_refused() {
         let mut hello = Hello { bytes: good.bytes.clone(), descriptors: Vec::new() };
         hello.descriptors.push(good.descriptors[0].try_clone().unwrap());
         hello.bytes[at] = value;
-        pair.receiver.probe(&facts(), hello).unwrap_err();
+        pair.receiver.probe(&facts(), hello).and_then(Probed::reached).unwrap_err();
     }
     let without = Hello { bytes: good.bytes, descriptors: Vec::new() };
-    assert!(pair.receiver.probe(&facts(), without).unwrap_err().sentence.contains("no pool"));
+    assert!(
+        pair.receiver
+            .probe(&facts(), without)
+            .and_then(Probed::reached)
+            .unwrap_err()
+            .sentence
+            .contains("no pool")
+    );
 }
 
 mod keys {
-    use lmt_core::keys::Value;
-    use lmt_core::mechanism::Lmt;
+    use lmt_core::config_key::Value;
+    use lmt_core::mechanism::{Lmt, Settings};
 
     use crate::{Config, KEYS, Shm};
 

@@ -1,7 +1,6 @@
 //! The pool's memory: made, sealed, checked, mapped, and copied through.
-#![allow(unsafe_code)] // The only file of this crate with unsafe code.
+#![allow(unsafe_code)] // Maps memory and makes pieces of it.
 
-use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
@@ -16,6 +15,7 @@ use lmt_core::memory_limits::spare_address_space;
 use lmt_core::shared_memory::{AttachError, SharedMemory};
 
 use crate::copier::Copier;
+use crate::piece::Piece;
 
 const PURPOSE: &str = "the pipeline's pool of buffers";
 const PEERS_PURPOSE: &str = "mapping the peer's pool of buffers";
@@ -97,13 +97,10 @@ impl Mapping {
             // SAFETY: `begun` is below `bytes`, which lie in the mapping.
             let to = unsafe { slot.add(begun as usize) };
             begun += piece.bytes;
-            Some(Piece {
-                from: std::ptr::with_exposed_provenance(address),
-                to: to.as_ptr(),
-                bytes: piece.bytes as usize,
-                distance: Distance::Peer,
-                lent: PhantomData,
-            })
+            let from = std::ptr::with_exposed_provenance(address);
+            // SAFETY: the segment is of a lent buffer, the other end in the mapping, and
+            // both have so many bytes; buffers do not lie in the mapping.
+            Some(unsafe { Piece::new(from, to.as_ptr(), piece.bytes as usize, Distance::Peer) })
         }))?;
         Ok(Begun { bytes: begun, ticket })
     }
@@ -129,13 +126,9 @@ impl Mapping {
             // SAFETY: `begun` is below `bytes`, which lie in the mapping.
             let from = unsafe { slot.add(begun as usize) };
             begun += piece.bytes;
-            Some(Piece {
-                from: from.as_ptr(),
-                to: std::ptr::with_exposed_provenance_mut(address),
-                bytes: piece.bytes as usize,
-                distance: Distance::Near,
-                lent: PhantomData,
-            })
+            let to = std::ptr::with_exposed_provenance_mut(address);
+            // SAFETY: as in `copy_in`, and the buffer is lent for writing.
+            Some(unsafe { Piece::new(from.as_ptr(), to, piece.bytes as usize, Distance::Near) })
         }))?;
         Ok(Begun { bytes: begun, ticket })
     }
@@ -147,55 +140,8 @@ pub(crate) struct Begun<T> {
     /// How many bytes there were: fewer than asked for where the mapping or the
     /// buffer ends.
     pub(crate) bytes: u64,
-    /// The copy, if it is still under way.
+    /// The copy, if it is still in flight.
     pub(crate) ticket: Option<T>,
-}
-
-/// One contiguous copy between a message's memory and the pool's; at least one
-/// byte. Only this file makes them: one end lies in a segment of a lent
-/// [`Buffer`] (for writing, if it is the target), the other in a mapped pool,
-/// and both stay so for as long as [`crate::Copier`] says. The two do not
-/// overlap. A peer may read and write the pool's end meanwhile; bytes have no
-/// invalid values, so only its own messages are garbled.
-#[derive(Debug)]
-pub struct Piece<'a> {
-    from: *const u8,
-    to: *mut u8,
-    bytes: usize,
-    /// Who reads it next: the peer, what goes into the pool.
-    distance: Distance,
-    /// The call that lends it to the CPU.
-    lent: PhantomData<&'a u8>,
-}
-
-impl Piece<'_> {
-    /// The address to read from, exposed.
-    pub fn from_address(&self) -> usize {
-        self.from.expose_provenance()
-    }
-
-    /// The address to write to, exposed.
-    pub fn to_address(&self) -> usize {
-        self.to.expose_provenance()
-    }
-
-    /// How many bytes.
-    pub const fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Copies it by the CPU.
-    #[inline]
-    pub fn copy_now(self) {
-        // A buffer's maker promised valid memory that nobody writes (a source)
-        // or uses (a target, lent for writing and borrowed exclusively by
-        // `copy_out`); the pool's mapping is ours.
-        // SAFETY: as the type says, one end lies in such a buffer, the other in
-        // the mapping, borrowed as long as the piece lives, so both are valid
-        // and do not overlap. A peer that writes the mapping meanwhile garbles
-        // its own message only: bytes have no invalid values.
-        unsafe { lmt_copy::copy_toward(self.to, self.from, self.bytes, self.distance) };
-    }
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
 //! What can go wrong with a transfer, in one sentence each.
 
+use lmt_core::errno_advice::advice;
 use lmt_core::mechanism::Fault;
 use lmt_core::process::PeerProcess;
-use lmt_core::refusal::advice;
 use nix::errno::Errno;
 
-use crate::incoming::Refusal;
+use crate::incoming::PipeError;
 
 /// So many pipes in a row whose descriptor did not arrive, and the mechanism is
 /// given up with that peer.
 pub(crate) const MISSING_FOR_GOOD: u32 = 3;
 
-pub(crate) const GIVING: &str = "giving the message's memory to the pipe failed";
-pub(crate) const TAKING: &str = "reading the message out of the pipe failed";
+pub(crate) const WRITING: &str = "giving the message's memory to the pipe failed";
+pub(crate) const READING: &str = "reading the message out of the pipe failed";
 
 /// What an errno in the middle means for a transfer with this peer.
 pub(crate) fn fault_of(errno: Errno, process: &PeerProcess, what: &str) -> Fault {
@@ -21,7 +21,7 @@ pub(crate) fn fault_of(errno: Errno, process: &PeerProcess, what: &str) -> Fault
     }
     let help = match errno {
         Errno::EFAULT => "; every page of the buffer must be mapped and accessible",
-        Errno::EACCES => ", as the buffer was lent for reading only; lend it with Access::Write",
+        Errno::EACCES => ", as the buffer is read-only; pass it with Access::Write",
         Errno::EPERM | Errno::ENOSYS => "; a seccomp filter must allow vmsplice, writev and readv",
         _ => "",
     };
@@ -30,17 +30,17 @@ pub(crate) fn fault_of(errno: Errno, process: &PeerProcess, what: &str) -> Fault
 }
 
 /// What it means that nothing can be read.
-pub(crate) fn refused(refusal: Refusal, process: &PeerProcess) -> Fault {
+pub(crate) fn refused(refusal: PipeError, process: &PeerProcess) -> Fault {
     match refusal {
-        Refusal::Missing { times } => demote(
+        PipeError::Missing { times } => demote(
             Errno::EMFILE,
             times >= MISSING_FOR_GOOD,
             "the descriptor of the peer's pipe did not arrive; raise ulimit -n",
         ),
-        Refusal::Garbage => garbage(),
-        Refusal::CutShort if !process.is_alive() => Fault::PeerDead,
-        Refusal::CutShort => demote(Errno::EPIPE, false, "the sender gave its pipe up in the middle"),
-        Refusal::System(errno) => fault_of(errno, process, TAKING),
+        PipeError::Garbage => garbage(),
+        PipeError::CutShort if !process.is_alive() => Fault::PeerDead,
+        PipeError::CutShort => demote(Errno::EPIPE, false, "the sender gave its pipe up in the middle"),
+        PipeError::System(errno) => fault_of(errno, process, READING),
     }
 }
 

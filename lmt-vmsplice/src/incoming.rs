@@ -12,7 +12,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::spare;
 use crate::sys;
-use crate::wire::{HEADER_BYTES, Header, Name, PipeNote};
+use crate::wire::{HEADER_BYTES, Header, Name, PipeDescriptor};
 
 /// A pipe as this side has it.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ enum Outlet {
 
 /// Why nothing can be read for a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum PipeError {
     /// The pipe's descriptor did not arrive, this many times in a row.
     Missing { times: u32 },
     /// The peer sent what cannot be.
@@ -54,7 +54,7 @@ pub(crate) struct Incoming {
     started: BTreeSet<u64>,
     /// The message that found the pipe empty. It alone looks again, so that
     /// many that wait do not each ask the kernel; what it finds serves all.
-    looker: Option<u64>,
+    polling_message: Option<u64>,
     /// How often others did not look since.
     passed: usize,
     #[cfg(test)]
@@ -63,16 +63,16 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// Takes the descriptor of a new pipe.
-    pub(crate) fn take_note(&mut self, parcel: Hello) {
-        let pipe = PipeNote::read_from_bytes(&parcel.bytes).map_or(0, |note| note.pipe);
+    pub(crate) fn take_note(&mut self, oob_message: Hello) {
+        let pipe = PipeDescriptor::read_from_bytes(&oob_message.bytes).map_or(0, |note| note.pipe);
         if pipe <= self.last_pipe {
             // An old one or no number: no pipe that a message would come by.
             return;
         }
         self.last_pipe = pipe;
         self.current = None;
-        self.looker = None;
-        self.outlet = match parcel.descriptors.into_iter().next() {
+        self.polling_message = None;
+        self.outlet = match oob_message.descriptors.into_iter().next() {
             Some(fd) if !spare::leaves_enough(&fd) => Outlet::Missing,
             None => Outlet::Missing,
             Some(fd) => usable(fd).map_or(Outlet::Garbage, Outlet::Open),
@@ -93,7 +93,7 @@ impl Incoming {
 
     /// The pipe, if it is the turn of this message of `bytes` bytes; `None` when
     /// it is to wait.
-    pub(crate) fn outlet_for(&mut self, name: Name, bytes: u64) -> Result<Option<BorrowedFd<'_>>, Refusal> {
+    pub(crate) fn outlet_for(&mut self, name: Name, bytes: u64) -> Result<Option<BorrowedFd<'_>>, PipeError> {
         if self.current.is_none() {
             match self.look(name.message) {
                 // That was an earlier pipe; its own is on its way.
@@ -105,7 +105,7 @@ impl Incoming {
         match self.current {
             Some(header) if header.message == message && header.bytes != bytes => {
                 self.spoil(Outlet::Garbage);
-                Err(Refusal::Garbage)
+                Err(PipeError::Garbage)
             }
             Some(header) if header.message == message => match &self.outlet {
                 Outlet::Open(fd) => Ok(Some(fd.as_fd())),
@@ -117,23 +117,23 @@ impl Incoming {
 
     /// Whether it is for another message to look into the pipe. If that one
     /// does not come although all others have, the next one takes its place.
-    fn leaves_looking_to_another(&mut self, message: u64) -> bool {
-        let to_another = self.looker.is_some_and(|looker| looker != message);
+    fn leaves_polling_to_another(&mut self, message: u64) -> bool {
+        let to_another = self.polling_message.is_some_and(|polling_message| polling_message != message);
         let passes = to_another && self.passed < self.started.len();
         self.passed = if passes { self.passed + 1 } else { 0 };
         passes
     }
 
     /// Looks, for a message that waits, whether the next one has begun.
-    fn look(&mut self, message: u64) -> Result<(), Refusal> {
-        if matches!(self.outlet, Outlet::Open(_)) && self.leaves_looking_to_another(message) {
+    fn look(&mut self, message: u64) -> Result<(), PipeError> {
+        if matches!(self.outlet, Outlet::Open(_)) && self.leaves_polling_to_another(message) {
             return Ok(());
         }
-        self.looker = None;
+        self.polling_message = None;
         let fd = match &self.outlet {
             Outlet::Awaited => return Ok(()),
-            Outlet::Missing => return Err(Refusal::Missing { times: self.missing_in_a_row }),
-            Outlet::Garbage => return Err(Refusal::Garbage),
+            Outlet::Missing => return Err(PipeError::Missing { times: self.missing_in_a_row }),
+            Outlet::Garbage => return Err(PipeError::Garbage),
             Outlet::Open(fd) => fd,
         };
         #[cfg(test)]
@@ -141,10 +141,10 @@ impl Incoming {
         let mut header = Header { message: 0, bytes: 0 };
         match sys::read(fd.as_fd(), header.as_mut_bytes()) {
             Err(Errno::EAGAIN) => {
-                self.looker = Some(message);
+                self.polling_message = Some(message);
                 Ok(())
             }
-            Err(errno) => Err(Refusal::System(errno)),
+            Err(errno) => Err(PipeError::System(errno)),
             // The sender has closed it: there will be another.
             Ok(0) => {
                 self.spoil(Outlet::Awaited);
@@ -163,7 +163,7 @@ impl Incoming {
             }
             Ok(_) => {
                 self.spoil(Outlet::Garbage);
-                Err(Refusal::Garbage)
+                Err(PipeError::Garbage)
             }
         }
     }
@@ -182,7 +182,7 @@ impl Incoming {
     /// no more use.
     pub(crate) fn leave(&mut self, message: u64) {
         self.started.remove(&message);
-        self.looker = self.looker.filter(|looker| *looker != message);
+        self.polling_message = self.polling_message.filter(|polling_message| *polling_message != message);
         if self.is_current(message) {
             self.spoil(Outlet::Awaited);
         }

@@ -5,7 +5,7 @@ use nix::unistd::{pipe, write};
 use super::*;
 
 fn note(pipe: u64, descriptors: Vec<OwnedFd>) -> Hello {
-    Hello { bytes: PipeNote { pipe }.as_bytes().to_vec(), descriptors }
+    Hello { bytes: PipeDescriptor { pipe }.as_bytes().to_vec(), descriptors }
 }
 
 /// A side that has pipe `number`, and the end to write to it.
@@ -20,7 +20,7 @@ fn give(pipe: &OwnedFd, message: u64, bytes: u64) {
 }
 
 /// Whether it is this message's turn.
-fn turn(incoming: &mut Incoming, message: u64, bytes: u64) -> Result<bool, Refusal> {
+fn turn(incoming: &mut Incoming, message: u64, bytes: u64) -> Result<bool, PipeError> {
     incoming.outlet_for(Name { message, pipe: 0 }, bytes).map(|outlet| outlet.is_some())
 }
 
@@ -105,13 +105,13 @@ fn a_descriptor_that_did_not_arrive_refuses_and_the_next_one_cures() {
     assert!(incoming.begin(1));
     for times in 1..=3 {
         incoming.take_note(note(u64::from(times), Vec::new()));
-        assert_eq!(turn(&mut incoming, 1, 10), Err(Refusal::Missing { times }));
+        assert_eq!(turn(&mut incoming, 1, 10), Err(PipeError::Missing { times }));
     }
     let pipe = with_pipe(&mut incoming, 4);
     give(&pipe, 1, 10);
     assert_eq!(turn(&mut incoming, 1, 10), Ok(true));
     incoming.take_note(note(5, Vec::new()));
-    assert_eq!(turn(&mut incoming, 1, 10), Err(Refusal::Missing { times: 1 }));
+    assert_eq!(turn(&mut incoming, 1, 10), Err(PipeError::Missing { times: 1 }));
     let behind = Name { message: 1, pipe: 6 };
     assert!(incoming.outlet_for(behind, 10).unwrap().is_none(), "its own pipe is on its way");
 }
@@ -124,14 +124,14 @@ fn what_is_no_pipe_and_no_message_is_refused() {
     let no_pipes = [File::open("/dev/zero").unwrap().into(), File::open("/proc/self/stat").unwrap().into()];
     for (at, fd) in no_pipes.into_iter().chain([write_end]).enumerate() {
         incoming.take_note(note(at as u64 + 1, vec![fd]));
-        assert_eq!(turn(&mut incoming, 1, 10), Err(Refusal::Garbage), "descriptor {at}");
+        assert_eq!(turn(&mut incoming, 1, 10), Err(PipeError::Garbage), "descriptor {at}");
     }
     let pipe = with_pipe(&mut incoming, 10);
     write(&pipe, &[1, 2, 3]).unwrap();
-    assert_eq!(turn(&mut incoming, 1, 10), Err(Refusal::Garbage), "three bytes of a header");
+    assert_eq!(turn(&mut incoming, 1, 10), Err(PipeError::Garbage), "three bytes of a header");
     let pipe = with_pipe(&mut incoming, 11);
     give(&pipe, 1, u64::MAX);
-    assert_eq!(turn(&mut incoming, 1, 10), Err(Refusal::Garbage), "a length that was not agreed on");
+    assert_eq!(turn(&mut incoming, 1, 10), Err(PipeError::Garbage), "a length that was not agreed on");
     for bytes in [&b""[..], &[9; 7], &[9; 9]] {
         let (read, write_end) = nix::unistd::pipe().unwrap();
         incoming.take_note(Hello { bytes: bytes.to_vec(), descriptors: vec![read] });

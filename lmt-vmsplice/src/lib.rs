@@ -16,7 +16,7 @@
 #![deny(unsafe_code)]
 #![cfg(not(loom))]
 
-mod checkups;
+mod diagnostics;
 mod faults;
 mod incoming;
 mod mechanism;
@@ -28,5 +28,5 @@ mod trial;
 mod wire;
 
 pub use mechanism::{
-    ByVmsplice, ByWritev, Config, Giving, KEYS, PipePeer, PipeTransfer, Pipes, Vmsplice, Writev,
+    ByVmsplice, ByWritev, Config, KEYS, PipePeer, PipeTransfer, PipeWrite, Pipes, Vmsplice, Writev,
 };

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::config_key::{Key, Kind, Value};
 use lmt_core::cursor::Cursor;
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Abilities, Cookie, Description, Diagnosis, Fault, Hello, Interval, Lmt, Model, OobMessages, PeerFacts,
+    Plan, Probed, Role, Settings, Step, Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use nix::errno::Errno;
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::faults::{GIVING, TAKING, fault_of, garbage, no_pipe, refused, short_buffer};
-use crate::incoming::{Incoming, Refusal};
+use crate::faults::{READING, WRITING, fault_of, garbage, no_pipe, refused, short_buffer};
+use crate::incoming::{Incoming, PipeError};
 use crate::outgoing::Outgoing;
 use crate::sys::Way;
 use crate::wire::{Greeting, Header, Name, VERSION};
@@ -26,7 +27,7 @@ use crate::{pipe, sys, trial};
 /// After so many steps in a row for which the pipe was full, the sender looks
 /// whether the receiver's process still lives. The connection tells of its end
 /// as well; this is for those who have none.
-const STEPS_BETWEEN_LOOKS: u32 = 256;
+const STEPS_BETWEEN_CHECKS: u32 = 256;
 /// How long a receiver whose pipe was closed in the middle waits for the word
 /// that the sender has failed or died. One of them comes from every sender that
 /// keeps the rules; a process that ends closes its pipes a little before its
@@ -79,7 +80,7 @@ pub(crate) mod sealed {
 }
 
 /// How the sender's bytes get into the pipe.
-pub trait Giving: sealed::Sealed {}
+pub trait PipeWrite: sealed::Sealed {}
 
 /// By vmsplice(2): the pipe refers to the sender's pages.
 #[derive(Debug)]
@@ -99,8 +100,8 @@ impl sealed::Sealed for ByWritev {
     const WAY: Way = Way::Writev;
 }
 
-impl Giving for ByVmsplice {}
-impl Giving for ByWritev {}
+impl PipeWrite for ByVmsplice {}
+impl PipeWrite for ByWritev {}
 
 /// A mechanism over pipes; [`Vmsplice`] and [`Writev`] are the two.
 #[derive(Debug)]
@@ -115,14 +116,14 @@ pub struct Pipes<G> {
 ///
 /// ```
 /// use lmt_core::mechanism::Lmt;
-/// assert_eq!(lmt_vmsplice::Vmsplice::new().name(), "vmsplice");
+/// assert_eq!(lmt_vmsplice::Vmsplice::new().description().name, "vmsplice");
 /// ```
 pub type Vmsplice = Pipes<ByVmsplice>;
 
 /// Two copies, into the pipe and out of it.
 pub type Writev = Pipes<ByWritev>;
 
-impl<G: Giving> Pipes<G> {
+impl<G: PipeWrite> Pipes<G> {
     /// A new instance; it makes no pipe before it is used.
     pub fn new() -> Self {
         Self::with_config(Config::default())
@@ -153,7 +154,7 @@ impl<G: Giving> Pipes<G> {
     }
 }
 
-impl<G: Giving> Default for Pipes<G> {
+impl<G: PipeWrite> Default for Pipes<G> {
     fn default() -> Self {
         Self::new()
     }
@@ -167,7 +168,7 @@ pub struct PipePeer {
     incoming: Incoming,
 }
 
-/// A transfer under way.
+/// A transfer in flight.
 #[derive(Debug)]
 pub struct PipeTransfer {
     role: Role,
@@ -183,46 +184,12 @@ pub struct PipeTransfer {
     cut_since: Option<Instant>,
 }
 
-impl<G: Giving> Lmt for Pipes<G> {
+impl<G: PipeWrite> Lmt for Pipes<G> {
     type Peer = PipePeer;
     type Transfer = PipeTransfer;
 
-    fn name(&self) -> &'static str {
-        G::NAME
-    }
-
-    fn models(&self) -> &'static [Model] {
-        &[Model::Cooperative]
-    }
-
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        crate::checkups::checkups(host, G::WAY, G::NAME)
-    }
-
-    fn keys(&self) -> &'static [Key] {
-        KEYS
-    }
-
-    fn get(&self, key: &str) -> Option<Value> {
-        match key {
-            "max_pipe_bytes" => Some(Value::Number(self.config.max_pipe_bytes as u64)),
-            "call_bytes" => Some(Value::Number(self.config.call_bytes)),
-            _ => None,
-        }
-    }
-
-    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
-        match (key, value) {
-            ("max_pipe_bytes", Value::Number(bytes)) => {
-                self.config.max_pipe_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-                // What a trial has found holds for the other limit.
-                self.trial = None;
-            }
-            ("call_bytes", Value::Number(bytes)) => self.config.call_bytes = bytes,
-            ("max_pipe_bytes" | "call_bytes", _) => return Err(format!("{key} must be a number of bytes")),
-            _ => return Err(format!("{} has no key `{key}`", G::NAME)),
-        }
-        Ok(())
+    fn description(&self) -> Description {
+        Description::new(G::NAME, &[Model::Cooperative])
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -231,11 +198,11 @@ impl<G: Giving> Lmt for Pipes<G> {
         Ok(Hello { bytes: greeting.as_bytes().to_vec(), descriptors: Vec::new() })
     }
 
-    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(PipePeer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<PipePeer>, Unavailable> {
         self.trial()?;
         let greeting = Greeting::read_from_bytes(&hello.bytes).ok();
         if greeting != Some(Greeting { version: VERSION }) {
-            let sentence = "the peer uses its pipes in another way; use one version of lmt".to_owned();
+            let sentence = "the peer uses its pipes differently; use one version of lmt".to_owned();
             return Err(Unavailable { errno: 0, sentence });
         }
         let peer = PipePeer {
@@ -243,7 +210,7 @@ impl<G: Giving> Lmt for Pipes<G> {
             outgoing: Outgoing::default(),
             incoming: Incoming::default(),
         };
-        Ok((peer, Abilities { read: false, write: false, cooperate: true }))
+        Ok(Probed::new(peer, Abilities { read: false, write: false, cooperate: true }))
     }
 
     fn prepare(
@@ -318,14 +285,6 @@ impl<G: Giving> Lmt for Pipes<G> {
         Ok(Step { bytes, done: transfer.left_bytes == 0 })
     }
 
-    fn parcel(&mut self, peer: &mut PipePeer) -> Option<Hello> {
-        peer.outgoing.take_note()
-    }
-
-    fn take_parcel(&mut self, peer: &mut PipePeer, parcel: Hello) {
-        peer.incoming.take_note(parcel);
-    }
-
     fn finish(&mut self, peer: &mut PipePeer, transfer: PipeTransfer) {
         let Some(Name { message, .. }) = transfer.name else { return };
         match transfer.role {
@@ -333,9 +292,65 @@ impl<G: Giving> Lmt for Pipes<G> {
             Role::Receiver => peer.incoming.leave(message),
         }
     }
+
+    fn oob_messages(&mut self) -> Option<&mut dyn OobMessages<PipePeer>> {
+        Some(self)
+    }
+
+    fn settings(&mut self) -> Option<&mut dyn Settings> {
+        Some(self)
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
+    }
 }
 
-impl<G: Giving> Pipes<G> {
+impl<G: PipeWrite> OobMessages<PipePeer> for Pipes<G> {
+    fn oob_message(&mut self, peer: &mut PipePeer) -> Option<Hello> {
+        peer.outgoing.take_note()
+    }
+
+    fn take_oob_message(&mut self, peer: &mut PipePeer, oob_message: Hello) {
+        peer.incoming.take_note(oob_message);
+    }
+}
+
+impl<G: PipeWrite> Settings for Pipes<G> {
+    fn keys(&self) -> &'static [Key] {
+        KEYS
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        match key {
+            "max_pipe_bytes" => Some(Value::Number(self.config.max_pipe_bytes as u64)),
+            "call_bytes" => Some(Value::Number(self.config.call_bytes)),
+            _ => None,
+        }
+    }
+
+    fn set(&mut self, key: &str, value: Value) -> Result<(), String> {
+        match (key, value) {
+            ("max_pipe_bytes", Value::Number(bytes)) => {
+                self.config.max_pipe_bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                // What a trial has found holds for the other limit.
+                self.trial = None;
+            }
+            ("call_bytes", Value::Number(bytes)) => self.config.call_bytes = bytes,
+            ("max_pipe_bytes" | "call_bytes", _) => return Err(format!("{key} must be a number of bytes")),
+            _ => return Err(format!("{} has no key `{key}`", G::NAME)),
+        }
+        Ok(())
+    }
+}
+
+impl<G: PipeWrite> Diagnosis for Pipes<G> {
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        crate::diagnostics::diagnostics(host, G::WAY, G::NAME)
+    }
+}
+
+impl<G: PipeWrite> Pipes<G> {
     fn ensure_pipe(&mut self, peer: &mut PipePeer) -> Result<(), Fault> {
         let wanted_bytes = self.trial().unwrap_or(0);
         peer.outgoing.ensure_pipe(wanted_bytes).map_err(no_pipe)
@@ -359,7 +374,7 @@ impl<G: Giving> Pipes<G> {
             match pipe.announce(&Header { message, bytes: transfer.left_bytes }) {
                 Ok(()) => transfer.begun = true,
                 Err(Errno::EAGAIN) => return Ok(0),
-                Err(errno) => return Err(fault_of(errno, &peer.process, GIVING)),
+                Err(errno) => return Err(fault_of(errno, &peer.process, WRITING)),
             }
             transfer.at = Cursor::at(data.segments(), transfer.interval.start);
         }
@@ -373,7 +388,7 @@ impl<G: Giving> Pipes<G> {
                 // It comes again in the next call, after the bytes of this one
                 // have been counted.
                 Err(_) if moved > 0 => break,
-                Err(errno) => return Err(fault_of(errno, &peer.process, GIVING)),
+                Err(errno) => return Err(fault_of(errno, &peer.process, WRITING)),
             }
         }
         transfer.left_bytes -= moved;
@@ -382,7 +397,7 @@ impl<G: Giving> Pipes<G> {
             return Ok(moved);
         }
         transfer.stalled_steps += 1;
-        if transfer.stalled_steps == STEPS_BETWEEN_LOOKS {
+        if transfer.stalled_steps == STEPS_BETWEEN_CHECKS {
             transfer.stalled_steps = 0;
             if !peer.process.is_alive() {
                 return Err(Fault::PeerDead);
@@ -426,7 +441,7 @@ impl<G: Giving> Pipes<G> {
                 Ok(Some(bytes)) => moved += bytes,
                 // As the sender's.
                 Err(_) if moved > 0 => break,
-                Err(errno) => return Err(fault_of(errno, process, TAKING)),
+                Err(errno) => return Err(fault_of(errno, process, READING)),
             }
         }
         transfer.left_bytes -= moved;
@@ -446,7 +461,7 @@ fn cut_short(transfer: &mut PipeTransfer, process: &PeerProcess) -> Result<u64, 
     if process.is_alive() && since.elapsed() < CUT_PATIENCE {
         return Ok(0);
     }
-    Err(refused(Refusal::CutShort, process))
+    Err(refused(PipeError::CutShort, process))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub fn messages_arrive_in_whatever_order_they_are_matched(mut pair: Pair<impl Giving>) {
+pub fn messages_arrive_in_whatever_order_they_are_matched(mut pair: Pair<impl PipeWrite>) {
     let [mut first, mut second, mut third, fourth] = [1, 2, 3, 4].map(|value| pair.prepare(value));
     assert_eq!(pair.hand_over(), 1, "one pipe for all");
     for message in [&mut third, &mut first] {
@@ -20,7 +20,7 @@ pub fn messages_arrive_in_whatever_order_they_are_matched(mut pair: Pair<impl Gi
     assert_eq!(pair.hand_over(), 0, "the same pipe served them");
 }
 
-pub fn sides_that_start_in_different_orders_go_on(mut pair: Pair<impl Giving>) {
+pub fn sides_that_start_in_different_orders_go_on(mut pair: Pair<impl PipeWrite>) {
     let (mut first, mut second) = (pair.prepare(1), pair.prepare(2));
     pair.hand_over();
     pair.start_sender(&mut first);
@@ -34,7 +34,7 @@ pub fn sides_that_start_in_different_orders_go_on(mut pair: Pair<impl Giving>) {
     pair.drive(second);
 }
 
-pub fn a_cookie_may_come_before_the_pipe(mut pair: Pair<impl Giving>) {
+pub fn a_cookie_may_come_before_the_pipe(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     assert!(pair.send(&mut message).unwrap().bytes > 0);
     assert_eq!(pair.receive(&mut message), idle());
@@ -43,7 +43,7 @@ pub fn a_cookie_may_come_before_the_pipe(mut pair: Pair<impl Giving>) {
     pair.drive_begun(message);
 }
 
-pub fn a_lost_descriptor_demotes_and_the_next_message_gets_another_pipe(mut pair: Pair<impl Giving>) {
+pub fn a_lost_descriptor_demotes_and_the_next_message_gets_another_pipe(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     assert_eq!(pair.lose_descriptors(), 1);
     assert_eq!(demotion(pair.receive(&mut message)), (Errno::EMFILE, false));
@@ -55,7 +55,7 @@ pub fn a_lost_descriptor_demotes_and_the_next_message_gets_another_pipe(mut pair
     pair.drive(message);
 }
 
-pub fn descriptors_that_are_always_lost_demote_for_good(mut pair: Pair<impl Giving>) {
+pub fn descriptors_that_are_always_lost_demote_for_good(mut pair: Pair<impl PipeWrite>) {
     for times in 1..=MISSING_FOR_GOOD {
         let mut message = pair.begin(1);
         pair.send(&mut message).unwrap();
@@ -65,7 +65,7 @@ pub fn descriptors_that_are_always_lost_demote_for_good(mut pair: Pair<impl Givi
     }
 }
 
-pub fn a_receiver_that_gives_up_in_the_middle_leaves_nothing_behind(mut pair: Pair<impl Giving>) {
+pub fn a_receiver_that_gives_up_in_the_middle_leaves_nothing_behind(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     assert!(pair.send(&mut message).unwrap().bytes > 0);
     pair.hand_over();
@@ -79,7 +79,7 @@ pub fn a_receiver_that_gives_up_in_the_middle_leaves_nothing_behind(mut pair: Pa
     pair.drive(next);
 }
 
-pub fn a_receiver_that_gives_up_before_it_began_leaves_nothing_behind(mut pair: Pair<impl Giving>) {
+pub fn a_receiver_that_gives_up_before_it_began_leaves_nothing_behind(mut pair: Pair<impl PipeWrite>) {
     for sender_first in [true, false] {
         let mut message = pair.begin(1);
         pair.send(&mut message).unwrap();
@@ -99,7 +99,7 @@ pub fn a_receiver_that_gives_up_before_it_began_leaves_nothing_behind(mut pair: 
     }
 }
 
-pub fn a_sender_that_gives_up_ends_the_receiver_where_it_was(mut pair: Pair<impl Giving>) {
+pub fn a_sender_that_gives_up_ends_the_receiver_where_it_was(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     let given = pair.send(&mut message).unwrap().bytes;
     pair.hand_over();
@@ -123,7 +123,7 @@ pub fn a_sender_that_gives_up_ends_the_receiver_where_it_was(mut pair: Pair<impl
     pair.drive(next);
 }
 
-pub fn a_message_behind_one_that_was_given_up_goes_on(mut pair: Pair<impl Giving>) {
+pub fn a_message_behind_one_that_was_given_up_goes_on(mut pair: Pair<impl PipeWrite>) {
     let (mut first, mut second) = (pair.begin(1), pair.begin(2));
     pair.send(&mut first).unwrap();
     pair.hand_over();
@@ -143,7 +143,7 @@ pub fn a_message_behind_one_that_was_given_up_goes_on(mut pair: Pair<impl Giving
     pair.drive_begun(second);
 }
 
-pub fn a_truncated_message_leaves_an_empty_pipe(mut pair: Pair<impl Giving>) {
+pub fn a_truncated_message_leaves_an_empty_pipe(mut pair: Pair<impl PipeWrite>) {
     for bytes in [1, 4096, 70_001, 0] {
         let mut message = pair.prepare(1);
         let agreed = whole(bytes);
@@ -169,7 +169,7 @@ pub fn a_truncated_message_leaves_an_empty_pipe(mut pair: Pair<impl Giving>) {
     pair.drive(message);
 }
 
-pub fn cookies_that_cannot_be_demote(mut pair: Pair<impl Giving>) {
+pub fn cookies_that_cannot_be_demote(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.prepare(1);
     for bytes in [&[][..], &[1; 7], &[1; 9], &[1; Cookie::MAX_BYTES]] {
         let cookie = Cookie::new(bytes).unwrap();
@@ -189,7 +189,7 @@ pub fn cookies_that_cannot_be_demote(mut pair: Pair<impl Giving>) {
     }
 }
 
-pub fn memory_that_cannot_be_reached_demotes_where_it_begins(mut pair: Pair<impl Giving>) {
+pub fn memory_that_cannot_be_reached_demotes_where_it_begins(mut pair: Pair<impl PipeWrite>) {
     // The second half of either buffer lies where nothing is mapped.
     let half = BYTES / 2;
     let bad = Segment { address: 4096, bytes: half };
@@ -231,7 +231,7 @@ pub fn memory_that_cannot_be_reached_demotes_where_it_begins(mut pair: Pair<impl
     pair.drive(next);
 }
 
-pub fn a_forgotten_peer_gives_its_descriptors_back(mut pair: Pair<impl Giving>) {
+pub fn a_forgotten_peer_gives_its_descriptors_back(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     pair.send(&mut message).unwrap();
     pair.hand_over();
@@ -240,14 +240,14 @@ pub fn a_forgotten_peer_gives_its_descriptors_back(mut pair: Pair<impl Giving>) 
     drop(pair.to);
     assert_eq!(sys::read(outlet.as_fd(), &mut [0; 64]), Ok(0), "no write end is left, and no byte");
     let (read, write) = nix::unistd::pipe().unwrap();
-    let note = crate::wire::PipeNote { pipe: 9 };
+    let note = crate::wire::PipeDescriptor { pipe: 9 };
     pair.from.incoming.take_note(Hello { bytes: note.as_bytes().to_vec(), descriptors: vec![read] });
     nix::unistd::write(&write, &[0]).unwrap();
     drop(pair.from);
     assert_eq!(nix::unistd::write(&write, &[0]), Err(Errno::EPIPE), "no read end is left");
 }
 
-pub fn a_buffer_that_is_too_short_demotes(mut pair: Pair<impl Giving>) {
+pub fn a_buffer_that_is_too_short_demotes(mut pair: Pair<impl PipeWrite>) {
     let mut message = pair.begin(1);
     let mut short = [7; 10];
     let mut data = lend(&mut short, Access::Write);

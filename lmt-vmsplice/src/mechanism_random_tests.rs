@@ -44,14 +44,14 @@ struct Course {
     over: bool,
 }
 
-struct World<G: Giving> {
+struct World<G: PipeWrite> {
     pair: Pair<G>,
     random: Random,
     courses: Vec<Course>,
     to_sender: VecDeque<Packet>,
     /// Words that the sender's side has failed.
     to_receiver: VecDeque<usize>,
-    parcels: VecDeque<Hello>,
+    oob_messages: VecDeque<Hello>,
     loses_descriptors: bool,
 }
 
@@ -59,7 +59,7 @@ fn value(message: usize, at: usize) -> u8 {
     (at * 31 + (at >> 8) * 7 + message * 101) as u8
 }
 
-impl<G: Giving> World<G> {
+impl<G: PipeWrite> World<G> {
     fn new(seed: u64, loses_descriptors: bool) -> Self {
         let mut world = Self {
             pair: Pair::new(),
@@ -67,7 +67,7 @@ impl<G: Giving> World<G> {
             courses: Vec::new(),
             to_sender: VecDeque::new(),
             to_receiver: VecDeque::new(),
-            parcels: VecDeque::new(),
+            oob_messages: VecDeque::new(),
             loses_descriptors,
         };
         for message in 0..8 {
@@ -98,11 +98,11 @@ impl<G: Giving> World<G> {
 
     /// Takes what the last call has for the peer, as the core does.
     fn collect(&mut self) {
-        while let Some(mut parcel) = self.pair.sender.parcel(&mut self.pair.to) {
+        while let Some(mut oob_message) = self.pair.sender.oob_message(&mut self.pair.to) {
             if self.loses_descriptors && self.random.below(2) == 0 {
-                parcel.descriptors.clear();
+                oob_message.descriptors.clear();
             }
-            self.parcels.push_back(parcel);
+            self.oob_messages.push_back(oob_message);
         }
     }
 
@@ -192,8 +192,8 @@ impl<G: Giving> World<G> {
             0..4 => self.matched(m),
             4..12 => self.deliver_to_sender(),
             12..16 => {
-                if let Some(parcel) = self.parcels.pop_front() {
-                    self.pair.receiver.take_parcel(&mut self.pair.from, parcel);
+                if let Some(oob_message) = self.oob_messages.pop_front() {
+                    self.pair.receiver.take_oob_message(&mut self.pair.from, oob_message);
                 }
             }
             16..20 => {
@@ -241,7 +241,7 @@ impl<G: Giving> World<G> {
     }
 }
 
-fn run_all<G: Giving>() {
+fn run_all<G: PipeWrite>() {
     for seed in 0..300 {
         World::<G>::new(seed, false).run(seed);
         World::<G>::new(seed, true).run(seed);

@@ -16,7 +16,7 @@ fn facts() -> PeerFacts {
 }
 
 /// A sender and a receiver that know each other.
-struct Pair<G: Giving> {
+struct Pair<G: PipeWrite> {
     sender: Pipes<G>,
     to: PipePeer,
     receiver: Pipes<G>,
@@ -41,14 +41,15 @@ fn whole(bytes: usize) -> Interval {
     Interval { start: 0, end: bytes as u64 }
 }
 
-impl<G: Giving> Pair<G> {
+impl<G: PipeWrite> Pair<G> {
     fn new() -> Self {
         // Pipes smaller than the messages.
         let config = Config { max_pipe_bytes: 1 << 14, call_bytes: 5000 };
         let (mut sender, mut receiver) = (Pipes::with_config(config), Pipes::with_config(config));
-        let (to, abilities) = sender.probe(&facts(), receiver.hello().unwrap()).unwrap();
+        let (to, abilities) =
+            sender.probe(&facts(), receiver.hello().unwrap()).and_then(Probed::reached).unwrap();
         assert!(abilities.cooperate && !abilities.read && !abilities.write);
-        let (from, _) = receiver.probe(&facts(), sender.hello().unwrap()).unwrap();
+        let (from, _) = receiver.probe(&facts(), sender.hello().unwrap()).and_then(Probed::reached).unwrap();
         Self { sender, to, receiver, from }
     }
 
@@ -82,8 +83,8 @@ impl<G: Giving> Pair<G> {
     /// Hands over what the sender has for the receiver; returns how many notes.
     fn hand_over(&mut self) -> usize {
         let mut notes = 0;
-        while let Some(note) = self.sender.parcel(&mut self.to) {
-            self.receiver.take_parcel(&mut self.from, note);
+        while let Some(note) = self.sender.oob_message(&mut self.to) {
+            self.receiver.take_oob_message(&mut self.from, note);
             notes += 1;
         }
         notes
@@ -92,9 +93,9 @@ impl<G: Giving> Pair<G> {
     /// As [`Self::hand_over`], where the kernel does not pass the descriptors.
     fn lose_descriptors(&mut self) -> usize {
         let mut notes = 0;
-        while let Some(mut note) = self.sender.parcel(&mut self.to) {
+        while let Some(mut note) = self.sender.oob_message(&mut self.to) {
             note.descriptors.clear();
-            self.receiver.take_parcel(&mut self.from, note);
+            self.receiver.take_oob_message(&mut self.from, note);
             notes += 1;
         }
         notes
@@ -186,7 +187,7 @@ mod cases;
 #[path = "mechanism_random_tests.rs"]
 mod random;
 
-impl<G: Giving> Pair<G> {
+impl<G: PipeWrite> Pair<G> {
     /// As `drive`, of a message of which something has moved.
     fn drive_begun(&mut self, mut message: Message) {
         let mut sent_all = false;
@@ -238,11 +239,11 @@ fn a_dead_receiver_at_a_full_pipe_is_found_without_a_signal() {
     let mut pair = Pair::<ByVmsplice>::new();
     pair.to.process = dead_process();
     let mut message = pair.begin(1);
-    drop(pair.sender.parcel(&mut pair.to));
+    drop(pair.sender.oob_message(&mut pair.to));
     pair.from.incoming = Incoming::default();
     // Until the pipe is full.
     while pair.send(&mut message).is_ok_and(|step| step.bytes > 0) {}
-    let mut ends = (0..STEPS_BETWEEN_LOOKS).map(|_| pair.send(&mut message));
+    let mut ends = (0..STEPS_BETWEEN_CHECKS).map(|_| pair.send(&mut message));
     assert_eq!(ends.find(Result::is_err), Some(Err(Fault::PeerDead)));
 }
 
@@ -261,8 +262,8 @@ fn a_dead_sender_in_the_middle_is_found_at_the_end_of_the_pipe() {
 }
 
 mod keys {
-    use lmt_core::keys::Value;
-    use lmt_core::mechanism::Lmt;
+    use lmt_core::config_key::Value;
+    use lmt_core::mechanism::Settings;
 
     use crate::{KEYS, Vmsplice};
 

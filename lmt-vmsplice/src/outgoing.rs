@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 
 use crate::pipe::Pipe;
 use crate::spare;
-use crate::wire::{Name, PipeNote};
+use crate::wire::{Name, PipeDescriptor};
 
 /// One pipe at a time, and whose turn it is.
 ///
@@ -28,7 +28,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A name for a message, unlike all under way.
+    /// A name for a message, unlike all in flight.
     pub(crate) fn next_name(&mut self) -> Name {
         self.last_message += 1;
         Name::of(self.last_message, self.last_pipe)
@@ -45,7 +45,7 @@ impl Outgoing {
             return Err(Errno::EMFILE);
         }
         self.last_pipe += 1;
-        let note = PipeNote { pipe: self.last_pipe };
+        let note = PipeDescriptor { pipe: self.last_pipe };
         self.note = Some(Hello { bytes: note.as_bytes().to_vec(), descriptors: vec![outlet] });
         self.pipe = Some(pipe);
         Ok(())

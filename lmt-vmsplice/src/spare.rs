@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::sys::resource::{Resource, getrlimit};
 
 /// At most so many descriptors are kept free for others.
-const MOST_KEPT_FREE: u64 = 256;
+const MAX_KEPT_FREE: u64 = 256;
 
 /// Whether a descriptor that was just made leaves enough free: half of what
 /// this process may have, or 256. The kernel gives the lowest number that is
@@ -18,7 +18,7 @@ pub(crate) fn leaves_enough(descriptor: &OwnedFd) -> bool {
 }
 
 fn is_within(number: u64, limit: u64) -> bool {
-    number < limit - (limit / 2).min(MOST_KEPT_FREE)
+    number < limit - (limit / 2).min(MAX_KEPT_FREE)
 }
 
 #[cfg(test)]

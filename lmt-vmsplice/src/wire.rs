@@ -17,7 +17,7 @@ pub(crate) struct Greeting {
 /// What comes with the read end of a new pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(crate) struct PipeNote {
+pub(crate) struct PipeDescriptor {
     /// The sender's number for the pipe, from 1 on.
     pub pipe: u64,
 }
@@ -41,7 +41,7 @@ const PIPE_BITS: u32 = u64::BITS - MESSAGE_BITS;
 /// What the sender's cookie says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
-    /// The message's number, unlike that of any other under way.
+    /// The message's number, unlike that of any other in flight.
     pub message: u64,
     /// The last bits of the number of the pipe that the sender had then: the
     /// message comes by it or by a later one.

@@ -9,9 +9,9 @@ use lmt::Endpoint;
 use lmt_conformance::group::{Group, Test};
 use lmt_conformance::{require, test_name};
 use lmt_core::config::Config;
-use lmt_core::engine::{Engine, OperationError, PeerId, Source, TagMatch};
+use lmt_core::endpoint::{Engine, OperationError, PeerId, Source, TagMatch};
 use lmt_core::error::PeerError;
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::Mechanisms;
 use lmt_vmsplice::{Vmsplice, Writev};
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -349,9 +349,11 @@ fn where_vmsplice_is_forbidden_the_next_mechanism_takes_over() {
                 link.deliver(tag, 1_000_000);
             }
             assert_eq!(link.carried(other, "writev"), 4);
-            let standings = link.endpoint.standings(link.peer(other));
-            let reason =
-                standings.into_iter().find(|(name, _)| *name == "vmsplice").and_then(|(_, s)| s.reason);
+            let mechanism_status = link.endpoint.mechanism_status(link.peer(other));
+            let reason = mechanism_status
+                .into_iter()
+                .find(|(name, _)| *name == "vmsplice")
+                .and_then(|(_, s)| s.reason);
             if from_the_beginning {
                 let reason = reason.expect("it is not there");
                 assert_eq!(reason.errno, libc::EPERM);

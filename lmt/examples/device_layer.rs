@@ -1,12 +1,12 @@
 //! A small MPI-like device layer with packets and matching of its own, which
-//! uses lmt for large messages only, through the second door.
+//! uses lmt for large messages only, through its device layer.
 //!
 //! Two processes share a datagram socket pair. Short messages travel in the
-//! device's own packets; a large one is announced by a packet of `lmt::door`
+//! device's own packets; a large one is announced by a packet of `lmt::device`
 //! inside one of the device's. The tag matching is the device's, for both.
 //!
 //! `cargo run --release --example device_layer`
-#![allow(unsafe_code)] // Lends memory to the door by address.
+#![allow(unsafe_code)] // Lends memory to the device layer by address.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 
 use lmt::buffer::{Access, Buffer, Segment};
-use lmt::door::{Announcement, Arrival, Door, PACKET_MAX_BYTES, Port, PortFull};
+use lmt::device::{Announcement, Arrival, DeviceLayer, PACKET_MAX_BYTES, PacketTransport, TransportFull};
 use lmt::launch::{Group, Launcher};
 use lmt::{Address, Endpoint, OperationError, PeerId, RequestId};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -26,7 +26,7 @@ const SHORT: u8 = 1;
 const LARGE: u8 = 2;
 
 /// The device's packets: a byte that says what it is, then the tag and the
-/// bytes of a short message, or a packet of the door.
+/// bytes of a short message, or a packet of the device layer.
 pub struct Wire {
     /// The end of this process.
     pub socket: UnixDatagram,
@@ -40,9 +40,9 @@ impl Wire {
     }
 }
 
-impl Port for Wire {
-    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), PortFull> {
-        if self.send(LARGE, &[packet]) { Ok(()) } else { Err(PortFull) }
+impl PacketTransport for Wire {
+    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), TransportFull> {
+        if self.send(LARGE, &[packet]) { Ok(()) } else { Err(TransportFull) }
     }
 }
 
@@ -71,7 +71,7 @@ struct Posted {
     most_bytes: usize,
 }
 
-/// A large message under way, and its memory.
+/// A large message in flight, and its memory.
 struct Large {
     handle: Handle,
     request: RequestId,
@@ -82,8 +82,8 @@ struct Large {
 pub struct Device {
     // Dropped first: afterwards nothing uses the memory below.
     /// What moves the large messages.
-    pub door: Door,
-    /// What carries the packets, the device's and the door's.
+    pub layer: DeviceLayer,
+    /// What carries the packets, the device's and the device layer's.
     pub wire: Wire,
     /// The other process.
     pub peer: PeerId,
@@ -98,13 +98,13 @@ pub struct Device {
 
 impl Device {
     /// A device with one peer, which the socket leads to.
-    pub fn new(mut door: Door, socket: UnixDatagram, peer: &Address) -> Result<Self, OperationError> {
-        let peer = door.insert_peer(peer)?;
+    pub fn new(mut layer: DeviceLayer, socket: UnixDatagram, peer: &Address) -> Result<Self, OperationError> {
+        let peer = layer.insert_peer(peer)?;
         let wire = Wire { socket };
         wire.socket.set_nonblocking(true).map_err(|e| OperationError::System(e.to_string()))?;
         let (posted, early, waiting) = (Vec::new(), VecDeque::new(), VecDeque::new());
         let (large, done) = (Vec::new(), HashMap::new());
-        Ok(Self { door, wire, peer, posted, early, waiting, large, done, last: 0 })
+        Ok(Self { layer, wire, peer, posted, early, waiting, large, done, last: 0 })
     }
 
     fn handle(&mut self) -> Handle {
@@ -124,7 +124,7 @@ impl Device {
                 self.progress()?;
             }
             let buffer = lend(&mut data, Access::Read);
-            let request = self.door.send(self.peer, &tag.to_le_bytes(), buffer)?;
+            let request = self.layer.send(self.peer, &tag.to_le_bytes(), buffer)?;
             self.large.push(Large { handle, request, memory: data });
         }
         self.progress()?;
@@ -149,7 +149,7 @@ impl Device {
     /// Takes a send back if the peer has not matched it; its result tells.
     pub fn cancel(&mut self, handle: Handle) -> Result<(), OperationError> {
         match self.large.iter().find(|large| large.handle == handle) {
-            Some(large) => self.door.cancel(large.request),
+            Some(large) => self.layer.cancel(large.request),
             None => Ok(()),
         }
     }
@@ -169,18 +169,18 @@ impl Device {
 
     /// Sleeps until one of the sockets has something.
     fn sleep(&self) {
-        let mut fds = [self.wire.socket.as_fd(), self.door.wait_descriptor()]
+        let mut fds = [self.wire.socket.as_fd(), self.layer.wait_descriptor()]
             .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-        let limit = PollTimeout::try_from(self.door.sleep_limit()).unwrap_or(PollTimeout::ZERO);
+        let limit = PollTimeout::try_from(self.layer.sleep_limit()).unwrap_or(PollTimeout::ZERO);
         // Interrupted or timed out, the next progress finds out.
         let _ready = poll(&mut fds, limit);
     }
 
     /// Moves what can be moved. Returns whether anything was.
     pub fn progress(&mut self) -> Result<bool, OperationError> {
-        let mut moved = self.door.progress(&mut self.wire)?;
+        let mut moved = self.layer.progress(&mut self.wire)?;
         // In order with the announcements.
-        while self.door.unsent(self.peer) == 0
+        while self.layer.unsent(self.peer) == 0
             && let Some((tag, data)) = self.waiting.front()
             && self.wire.send(SHORT, &[&tag.to_le_bytes(), data])
         {
@@ -202,13 +202,13 @@ impl Device {
     fn arrived(&mut self, kind: u8, packet: &[u8]) -> Result<(), OperationError> {
         let message = match (kind, packet.split_first_chunk::<8>()) {
             (SHORT, Some((tag, data))) => Early::Short { tag: u64::from_le_bytes(*tag), data: data.to_vec() },
-            (LARGE, _) => match self.door.on_packet(self.peer, packet) {
+            (LARGE, _) => match self.layer.on_packet(self.peer, packet) {
                 Ok(Arrival::Announced(announcement)) => Early::Large(Box::new(announcement)),
                 Ok(Arrival::Withdrawn(withdrawal)) => {
                     let is_it = |m: &Early| matches!(m, Early::Large(a) if a.is(&withdrawal));
                     let before = self.early.len();
                     self.early.retain(|message| !is_it(message));
-                    self.door.withdrawn(withdrawal, self.early.len() < before);
+                    self.layer.withdrawn(withdrawal, self.early.len() < before);
                     return Ok(());
                 }
                 Ok(Arrival::Handled) => return Ok(()),
@@ -239,7 +239,7 @@ impl Device {
             Early::Large(announcement) => {
                 let mut memory = vec![0; most_bytes.min(announcement.bytes() as usize)];
                 let buffer = lend(&mut memory, Access::Write);
-                match self.door.matched(*announcement, buffer) {
+                match self.layer.matched(*announcement, buffer) {
                     Ok(request) => self.large.push(Large { handle, request, memory }),
                     Err(error) => {
                         self.done.insert(handle, Err(error));
@@ -253,7 +253,7 @@ impl Device {
     /// Notes what has ended.
     fn finish(&mut self) {
         for large in std::mem::take(&mut self.large) {
-            match self.door.test(large.request) {
+            match self.layer.test(large.request) {
                 Some(result) => {
                     self.done.insert(large.handle, result.map(|_| large.memory));
                 }
@@ -261,7 +261,7 @@ impl Device {
             }
         }
         // Nothing more comes from a dead peer.
-        if let Some(error) = self.door.peer_error(self.peer) {
+        if let Some(error) = self.layer.peer_error(self.peer) {
             for posted in std::mem::take(&mut self.posted) {
                 self.done.insert(posted.handle, Err(error.clone().into()));
             }
@@ -272,7 +272,7 @@ impl Device {
 fn lend(memory: &mut [u8], access: Access) -> Buffer {
     // SAFETY: the caller moves the vector into `Device::large` with the request
     // that gets the buffer. There nobody touches its bytes, and it leaves
-    // when the door has given the request's result, or after the door's end.
+    // when the device layer has given the request's result, or after the device layer's end.
     let buffer = unsafe { Buffer::new(&[Segment::of_mut(memory)], access) };
     buffer.expect("a vector lies within the address space")
 }
@@ -296,8 +296,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::process::exit(i32::from(!outcome.success()));
     };
     let socket = lmt::launch::take_inherited_fd(std::env::var(ENV_SOCKET)?.parse()?)?;
-    let door = Endpoint::builder().id(group.id.member(group.rank)).build_door()?;
-    let mut device = Device::new(door, UnixDatagram::from(socket), &group.address(1 - group.rank))?;
+    let layer = Endpoint::builder().id(group.id.member(group.rank)).build_device_layer()?;
+    let mut device = Device::new(layer, UnixDatagram::from(socket), &group.address(1 - group.rank))?;
 
     // Both send everything, and receive it in the opposite order.
     let sends = (0u64..).zip(SIZES).map(|(tag, bytes)| device.send(tag, content(tag, bytes)));

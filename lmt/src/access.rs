@@ -1,9 +1,8 @@
 //! How a scope reaches its engine: directly, or through a lock.
 
-use lmt_core::engine::polling::let_others_run;
-use lmt_core::engine::{Awaited, Engine, OperationError, RequestId, Status};
+use lmt_core::endpoint::{Engine, OperationError, PolledReceive, RequestId, Status, yield_core};
 
-use crate::open::Spares;
+use crate::open::OperationLists;
 
 /// An endpoint type that lends its engine for the length of a call.
 ///
@@ -40,12 +39,12 @@ pub trait Access: sealed::Sealed {
 
     /// Lets others run after empty polls, without a lock, which they may want.
     #[doc(hidden)]
-    fn let_others_run_if_idle(&self, token: Token) {
+    fn yield_if_idle(&self, token: Token) {
         if self.with(token, |engine| Ok(engine.should_yield())).unwrap_or(false) {
-            let others = let_others_run();
+            let others = yield_core();
             // It fails in a forked child, which waits for nobody.
             let _noted = self.with(token, |engine| {
-                engine.note_others(others);
+                engine.note_yield(others);
                 Ok(())
             });
         }
@@ -54,7 +53,11 @@ pub trait Access: sealed::Sealed {
     /// Looks for the message of a receive that is waited for next; whether it is there.
     #[doc(hidden)]
     #[inline]
-    fn look_for(&self, _token: Token, _awaited: &mut Awaited) -> Result<bool, OperationError> {
+    fn poll_before_posting(
+        &self,
+        _token: Token,
+        _awaited: &mut PolledReceive,
+    ) -> Result<bool, OperationError> {
         Ok(false)
     }
 
@@ -73,7 +76,7 @@ pub trait Access: sealed::Sealed {
 
     /// Lists for scopes.
     #[doc(hidden)]
-    fn spares(&self, token: Token) -> &Spares;
+    fn spares(&self, token: Token) -> &OperationLists;
 }
 
 /// What the methods of [`Access`] ask for, and only this crate can make: a
@@ -90,6 +93,4 @@ impl Token {
 pub(crate) mod sealed {
     /// Keeps [`super::Access`] to the types of this crate.
     pub trait Sealed {}
-    impl Sealed for crate::Endpoint {}
-    impl Sealed for crate::SharedEndpoint {}
 }

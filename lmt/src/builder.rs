@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use lmt_core::config::{Config, ConfigError};
-use lmt_core::door::Door;
-use lmt_core::engine::{CreateError, Engine};
+use lmt_core::config_key::Value;
+use lmt_core::device::DeviceLayer;
+use lmt_core::endpoint::{CreateError, Engine};
 use lmt_core::identity::EndpointId;
-use lmt_core::keys::Value;
-use lmt_core::mechanism::Lmt;
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::{Lmt, Mechanisms};
 use lmt_selector::configuration::Configuration;
 
-use crate::configuration::{Change, Made, Request, changing, setting, setting_to};
-use crate::{Endpoint, stats};
+use crate::configuration::{Change, EndpointParts, Request, changing, setting, setting_to};
+use crate::endpoint::Endpoint;
+use crate::stats;
 
 /// Sets up an [`Endpoint`].
 ///
@@ -28,18 +28,35 @@ pub struct EndpointBuilder {
     config: Option<Config>,
     changes: Vec<Change>,
     mechanisms: Mechanisms,
-    with_ours: bool,
+    with_default_mechanisms: bool,
     statistics: Option<bool>,
 }
 
+impl Endpoint {
+    /// An endpoint with a random identity, configured by the environment, the
+    /// user's files and the defaults ([`crate::configuration`]).
+    ///
+    /// # Errors
+    /// [`CreateError`] in one sentence: memory, sockets or a setting that
+    /// cannot work.
+    pub fn new() -> Result<Self, CreateError> {
+        Self::builder().build()
+    }
+
+    /// An endpoint to be configured.
+    pub fn builder() -> EndpointBuilder {
+        EndpointBuilder::new()
+    }
+}
+
 impl EndpointBuilder {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             id: None,
             config: None,
             changes: Vec::new(),
             mechanisms: Mechanisms::new(),
-            with_ours: true,
+            with_default_mechanisms: true,
             statistics: None,
         }
     }
@@ -76,7 +93,7 @@ impl EndpointBuilder {
     /// and files, whatever they say.
     ///
     /// ```
-    /// use lmt::keys::Value;
+    /// use lmt::config_key::Value;
     ///
     /// let builder = lmt::Endpoint::builder().set("eager_max_bytes", Value::Number(4096))?;
     /// assert_eq!(builder.build()?.config().eager_max_bytes, 4096);
@@ -107,7 +124,7 @@ impl EndpointBuilder {
         self
     }
 
-    /// Whether the endpoint, or the door, prints at its end what it has moved, whatever
+    /// Whether the endpoint, or the device layer, prints at its end what it has moved, whatever
     /// `LMT_STATS` says. See `docs/explain.md`.
     #[must_use]
     pub const fn statistics(mut self, wanted: bool) -> Self {
@@ -117,8 +134,8 @@ impl EndpointBuilder {
 
     /// Leaves this crate's list of mechanisms out.
     #[must_use]
-    pub fn without_the_list(mut self) -> Self {
-        self.with_ours = false;
+    pub fn without_default_mechanisms(mut self) -> Self {
+        self.with_default_mechanisms = false;
         self
     }
 
@@ -133,10 +150,10 @@ impl EndpointBuilder {
 
     /// The engine, and what it is configured by.
     fn build_both(self) -> Result<(Engine, Arc<Configuration>), CreateError> {
-        let told_at = self.told_at()?;
-        let (id, Made { config, mechanisms, policy, configuration }) = self.parts()?;
+        let statistics_place = self.statistics_place()?;
+        let (id, EndpointParts { config, mechanisms, policy, configuration }) = self.parts()?;
         let mut engine = Engine::with_policy(id, config, mechanisms, Box::new(policy))?;
-        if let Some(place) = told_at {
+        if let Some(place) = statistics_place {
             engine.at_end(move |eager, mechanisms| {
                 stats::write(&place, id, Some(eager), mechanisms);
             });
@@ -152,23 +169,23 @@ impl EndpointBuilder {
         self.build_both().map(|(engine, configuration)| Endpoint::configured(engine, configuration))
     }
 
-    /// The second door, for device layers that have their own packets and
-    /// their own matching ([`crate::door`]).
+    /// For an MPI device with its own packets and its own
+    /// matching ([`crate::device`]).
     ///
     /// # Errors
     /// [`CreateError`].
-    pub fn build_door(self) -> Result<Door, CreateError> {
-        let told_at = self.told_at()?;
-        let (id, Made { config, mechanisms, policy, .. }) = self.parts()?;
-        let mut door = Door::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
-        if let Some(place) = told_at {
-            door.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms));
+    pub fn build_device_layer(self) -> Result<DeviceLayer, CreateError> {
+        let statistics_place = self.statistics_place()?;
+        let (id, EndpointParts { config, mechanisms, policy, .. }) = self.parts()?;
+        let mut layer = DeviceLayer::with_policy(id, config, mechanisms, Box::new(policy.without_eager()))?;
+        if let Some(place) = statistics_place {
+            layer.at_end(move |mechanisms| stats::write(&place, id, None, mechanisms));
         }
-        Ok(door)
+        Ok(layer)
     }
 
     /// Where statistics go at the end, if anywhere.
-    fn told_at(&self) -> Result<Option<stats::Place>, CreateError> {
+    fn statistics_place(&self) -> Result<Option<stats::Place>, CreateError> {
         match self.statistics {
             Some(wanted) => Ok(wanted.then_some(stats::Place::StandardError)),
             None => stats::place(),
@@ -179,9 +196,11 @@ impl EndpointBuilder {
         id.map_or_else(crate::random_id, Ok)
     }
 
-    fn parts(self) -> Result<(EndpointId, Made), CreateError> {
-        let Self { id, config, changes, mechanisms, with_ours, .. } = self;
-        let made = Request { config, changes, own: mechanisms, with_list: with_ours }.make()?;
+    fn parts(self) -> Result<(EndpointId, EndpointParts), CreateError> {
+        let Self { id, config, changes, mechanisms, with_default_mechanisms, .. } = self;
+        let made =
+            Request { config, changes, own: mechanisms, has_default_mechanisms: with_default_mechanisms }
+                .make()?;
         Ok((Self::id_or_random(id)?, made))
     }
 }

@@ -7,9 +7,9 @@
 use std::sync::{Arc, OnceLock};
 
 use lmt_core::config::{Config, ConfigError, KEYS};
-use lmt_core::engine::CreateError;
-use lmt_core::keys::Value;
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::config_key::Value;
+use lmt_core::endpoint::CreateError;
+use lmt_core::mechanism::Mechanisms;
 use lmt_core::selection::Source;
 use lmt_selector::config::{ConfigFailure, Known, Sources};
 use lmt_selector::configuration::Configuration;
@@ -27,7 +27,8 @@ pub const DEFAULTS: &str = include_str!("../default.toml");
 /// assert!(sources.known.names().contains(&"shm"));
 /// ```
 pub fn sources() -> Sources {
-    Sources::of_this_process(DEFAULTS, Known::of(&the_list())).with_other_variables(&crate::launch::VARIABLES)
+    Sources::of_this_process(DEFAULTS, Known::of(&mut default_mechanisms()))
+        .with_other_variables(&crate::launch::VARIABLES)
 }
 
 /// Reads this process's configuration, as an endpoint does that is created now.
@@ -47,7 +48,7 @@ pub fn load() -> Result<Configuration, ConfigFailure> {
 /// ```
 pub fn variables() -> Vec<String> {
     let of_launcher = crate::launch::VARIABLES.map(str::to_owned);
-    let mut all = lmt_selector::config::known_variables(&Known::of(&the_list()));
+    let mut all = lmt_selector::config::known_variables(&Known::of(&mut default_mechanisms()));
     all.extend(of_launcher);
     all.sort_unstable();
     all.dedup();
@@ -58,7 +59,7 @@ pub fn variables() -> Vec<String> {
 /// for [`crate::EndpointBuilder::set`].
 ///
 /// ```
-/// use lmt::keys::Value;
+/// use lmt::config_key::Value;
 ///
 /// assert_eq!(lmt::configuration::value_of("quota_bytes", "1 MiB")?, Value::Number(1 << 20));
 /// # Ok::<(), lmt::CreateError>(())
@@ -80,7 +81,7 @@ pub fn machine() -> Result<Arc<Machine>, String> {
     MACHINE.get_or_init(|| Machine::load().map(Arc::new).map_err(|error| error.to_string())).clone()
 }
 
-fn the_list() -> Mechanisms {
+fn default_mechanisms() -> Mechanisms {
     let mut mechanisms = Mechanisms::new();
     crate::list::register_all(&mut mechanisms);
     mechanisms
@@ -127,11 +128,11 @@ pub(crate) struct Request {
     /// The mechanisms that it brings.
     pub own: Mechanisms,
     /// Whether the list of this crate stands behind them.
-    pub with_list: bool,
+    pub has_default_mechanisms: bool,
 }
 
 /// What an endpoint is made of.
-pub(crate) struct Made {
+pub(crate) struct EndpointParts {
     pub config: Config,
     pub mechanisms: Mechanisms,
     pub policy: RulePolicy,
@@ -139,15 +140,15 @@ pub(crate) struct Made {
 }
 
 impl Request {
-    pub fn make(self) -> Result<Made, CreateError> {
+    pub fn make(self) -> Result<EndpointParts, CreateError> {
         let own: Vec<&'static str> = self.own.names();
         let mut mechanisms = self.own;
-        let known = if self.with_list {
+        let known = if self.has_default_mechanisms {
             crate::list::register_all(&mut mechanisms);
-            Known::of(&mechanisms)
+            Known::of(&mut mechanisms)
         } else {
             // Files and variables may speak of all that there are.
-            Known::of(&mechanisms).and(Known::of(&the_list()).mechanisms)
+            Known::of(&mut mechanisms).and(Known::of(&mut default_mechanisms()).mechanisms)
         };
         let sources =
             Sources::of_this_process(DEFAULTS, known).with_other_variables(&crate::launch::VARIABLES);
@@ -166,7 +167,7 @@ impl Request {
         let policy = RulePolicy::new(Arc::clone(&configuration), MachineSource::Lazy(machine))
             .with_own_mechanisms(own)
             .with_existing_mechanisms(existing);
-        Ok(Made { config, mechanisms, policy, configuration })
+        Ok(EndpointParts { config, mechanisms, policy, configuration })
     }
 }
 

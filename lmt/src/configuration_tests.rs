@@ -32,7 +32,7 @@ fn what_a_given_configuration_leaves_at_its_default_stays() {
 fn all_of_a_given_configuration_is_taken() {
     let given = Config {
         eager_max_bytes: 1,
-        boxless_eager_max_bytes: 2,
+        inbox_eager_max_bytes: 2,
         inbox_cells: 64,
         cell_bytes: 512,
         fast_boxes: 1,
@@ -71,12 +71,4 @@ fn a_key_that_is_set_is_the_calls_whatever_the_value() {
     let error = |key, value| setting_to(key, value).err().expect("it cannot be").to_string();
     assert!(error("eager", Value::Number(1)).contains("there is no key `eager`"));
     assert!(error("eager_max_bytes", Value::Number(2 << 20)).contains("eager_max_bytes is 2097152"));
-}
-
-#[test]
-fn the_defaults_are_those_of_the_code() {
-    let sources = Sources::of_defaults(DEFAULTS, Known::of(&the_list()));
-    let configuration = lmt_selector::config::load(&sources).expect("they can be read");
-    assert_eq!(configuration.config, Config::default());
-    assert_eq!(configuration.layers.len(), 1);
 }

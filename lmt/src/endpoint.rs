@@ -1,27 +1,24 @@
-//! [`Endpoint`]: the safe interface, for one thread at a time.
+//! [`Endpoint`]: the safe interface, for one thread at a time. Its methods that move messages
+//! stand in `messages`, those for scopes and regions in `scope` and `region`.
 
 use std::cell::{Cell, RefCell};
-use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
-use lmt_core::engine::{
-    Awaited, CreateError, EagerCounters, Engine, Message, OperationError, PeerId, RequestId, SendOptions,
-    Source, Status, TagMatch,
+use lmt_core::endpoint::{
+    EagerCounters, Engine, Message, OperationError, PeerId, PolledReceive, RequestId, Source, Status,
+    TagMatch,
 };
 use lmt_core::identity::{Address, EndpointId};
-use lmt_core::mechanisms::{Counters, Standing};
-use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::mechanism::{Counters, MechanismStatus};
 use lmt_core::selection::{self, Explanation};
 use lmt_selector::configuration::Configuration;
 
+use crate::access::sealed::Sealed;
 use crate::access::{Access, Token};
-use crate::lent;
-use crate::open::Spares;
-use crate::region::SharedRegion;
-use crate::scope::{Scope, with_scope};
+use crate::open::OperationLists;
 
 /// One end of communication: what a process (or a thread) sends and receives
 /// with. It can be moved to another thread, and is used by one at a time; for
@@ -47,34 +44,19 @@ pub struct Endpoint {
     engine: RefCell<Engine>,
     /// Whether senders were asked to ring and not yet told that they need not.
     sleeping: Cell<bool>,
-    spares: Spares,
+    spares: OperationLists,
     /// What it was made of, unless the embedder has made its engine.
     configuration: Option<Arc<Configuration>>,
 }
 
 impl Endpoint {
-    /// An endpoint with a random identity, configured by the environment, the
-    /// user's files and the defaults ([`crate::configuration`]).
-    ///
-    /// # Errors
-    /// [`CreateError`] in one sentence: memory, sockets or a setting that
-    /// cannot work.
-    pub fn new() -> Result<Self, CreateError> {
-        Self::builder().build()
-    }
-
-    /// An endpoint to be configured.
-    pub fn builder() -> crate::EndpointBuilder {
-        crate::EndpointBuilder::new()
-    }
-
     /// The safe interface over an engine that the embedder has set up, for
     /// instance with mechanisms of its own.
     pub fn from_engine(engine: Engine) -> Self {
         Self {
             engine: RefCell::new(engine),
             sleeping: Cell::new(false),
-            spares: Spares::default(),
+            spares: OperationLists::default(),
             configuration: None,
         }
     }
@@ -175,8 +157,8 @@ impl Endpoint {
 
     /// What is known of each mechanism with a peer, and why one is not
     /// available; empty before the first operation has connected it.
-    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
-        self.engine.borrow().standings(peer)
+    pub fn mechanism_status(&self, peer: PeerId) -> Vec<(&'static str, MechanismStatus)> {
+        self.engine.borrow().mechanism_status(peer)
     }
 
     /// What each mechanism has done with a peer; empty before the first
@@ -225,135 +207,6 @@ impl Endpoint {
         self.engine.borrow().mechanism_names()
     }
 
-    /// Sends and waits until `data` may be used again.
-    ///
-    /// # Errors
-    /// The peer is unknown, dead or unreachable.
-    #[inline]
-    pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Standard)
-    }
-
-    /// Sends and waits until a receive has matched the message.
-    ///
-    /// # Errors
-    /// The peer is unknown, dead or unreachable.
-    pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], lmt_core::engine::SendMode::Synchronous)
-    }
-
-    /// Sends and waits until `data` may be used again, with more said: when the
-    /// send is finished, and hints that help to choose the way.
-    ///
-    /// # Errors
-    /// As [`Endpoint::send`].
-    pub fn send_with(
-        &self,
-        to: PeerId,
-        tag: u64,
-        data: &[u8],
-        options: impl Into<SendOptions>,
-    ) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], options)
-    }
-
-    /// Sends the segments as one message.
-    ///
-    /// # Errors
-    /// The peer is unknown, dead or unreachable.
-    pub fn send_segments(
-        &self,
-        to: PeerId,
-        tag: u64,
-        segments: &[IoSlice<'_>],
-    ) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, segments, lmt_core::engine::SendMode::Standard)
-    }
-
-    /// Receives the first message from `source` whose tag matches.
-    ///
-    /// # Errors
-    /// [`OperationError::Truncated`] when the message is longer than `into`
-    /// (which holds its beginning then); or the peer named is unknown, dead or
-    /// unreachable.
-    #[inline]
-    pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
-    }
-
-    /// Receives a message into several segments, one after the other.
-    ///
-    /// # Errors
-    /// As [`Endpoint::receive`].
-    pub fn receive_segments(
-        &self,
-        source: Source,
-        tags: TagMatch,
-        segments: &mut [IoSliceMut<'_>],
-    ) -> Result<Status, OperationError> {
-        lent::receive(self, source, tags, segments)
-    }
-
-    /// Opens a scope for operations that run side by side. Buffers are
-    /// borrowed until the scope ends; leaving it, also by a panic, cancels what
-    /// is unmatched and waits for what is matched.
-    ///
-    /// ```
-    /// use lmt::{Endpoint, Source, TagMatch};
-    ///
-    /// let endpoint = Endpoint::new()?;
-    /// let myself = endpoint.insert_peer(&endpoint.address())?;
-    /// let mut into = vec![0; 1 << 20];
-    /// endpoint.scope(|scope| {
-    ///     let receive = scope.receive(Source::Peer(myself), TagMatch::any(), &mut into)?;
-    ///     let send = scope.send(myself, 1, &[7; 1 << 20])?;
-    ///     receive.wait()?;
-    ///     send.wait()
-    /// })?;
-    /// assert!(into.iter().all(|byte| *byte == 7));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn scope<'env, F, T>(&'env self, body: F) -> T
-    where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> T,
-    {
-        with_scope(self, body)
-    }
-
-    /// Allocates zeroed memory that peers map, and declares it, with a
-    /// [`crate::Protection`] for many uses or [`crate::Protection::single_use`].
-    /// It is destroyed when the value is dropped.
-    ///
-    /// # Errors
-    /// Memory is short, as many regions are declared as there can be, or this
-    /// is a forked child.
-    pub fn allocate_region(
-        &self,
-        bytes: usize,
-        options: impl Into<RegionOptions>,
-    ) -> Result<SharedRegion<'_, Self>, OperationError> {
-        SharedRegion::allocate(self, bytes, options.into())
-    }
-
-    /// Fills `into` from a region, from `offset` on, without the owner's help,
-    /// and waits for it. The owner's address must have been inserted.
-    ///
-    /// # Errors
-    /// The owner is unknown, dead or unreachable, or [`OperationError::Region`]:
-    /// the region is destroyed, too short, protected or out of reach.
-    pub fn get(&self, key: &RegionKey, offset: u64, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::get(self, key, offset, into)
-    }
-
-    /// Copies `from` into a region, from `offset` on, without the owner's help,
-    /// and waits for it.
-    ///
-    /// # Errors
-    /// As [`Endpoint::get`].
-    pub fn put(&self, key: &RegionKey, offset: u64, from: &[u8]) -> Result<Status, OperationError> {
-        lent::put(self, key, offset, from)
-    }
-
     /// Looks for a message without receiving it. Lets others run as [`Endpoint::progress`] does.
     ///
     /// # Errors
@@ -361,7 +214,7 @@ impl Endpoint {
     pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
         let mut engine = self.engine.borrow_mut();
         let found = engine.probe(source, tags)?;
-        Ok(engine.or_let_others_run(found))
+        Ok(engine.or_yield(found))
     }
 
     /// Takes a message out of matching, to be received by
@@ -372,15 +225,7 @@ impl Endpoint {
     pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
         let mut engine = self.engine.borrow_mut();
         let found = engine.matched_probe(source, tags)?;
-        Ok(engine.or_let_others_run(found))
-    }
-
-    /// Receives a message that was taken by [`Endpoint::matched_probe`].
-    ///
-    /// # Errors
-    /// As [`Endpoint::receive`].
-    pub fn receive_matched(&self, message: Message, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
+        Ok(engine.or_yield(found))
     }
 
     /// Moves messages without waiting; returns whether anything moved. Where call after
@@ -395,7 +240,7 @@ impl Endpoint {
             engine.woken();
         }
         let moved = engine.progress()?;
-        engine.let_others_run_if_idle();
+        engine.yield_if_idle();
         Ok(moved)
     }
 
@@ -445,6 +290,8 @@ impl Endpoint {
     }
 }
 
+impl Sealed for Endpoint {}
+
 impl Access for Endpoint {
     #[inline(always)] // The path of a short message.
     fn with<R>(
@@ -456,8 +303,12 @@ impl Access for Endpoint {
     }
 
     #[inline(always)] // The path of a short message.
-    fn look_for(&self, _token: Token, awaited: &mut Awaited) -> Result<bool, OperationError> {
-        self.engine.borrow_mut().look_for(awaited)
+    fn poll_before_posting(
+        &self,
+        _token: Token,
+        awaited: &mut PolledReceive,
+    ) -> Result<bool, OperationError> {
+        self.engine.borrow_mut().poll_before_posting(awaited)
     }
 
     #[inline(always)] // The result of a short message is copied once.
@@ -473,7 +324,7 @@ impl Access for Endpoint {
         self.engine.borrow_mut().wait_any(requests, None)
     }
 
-    fn spares(&self, _token: Token) -> &Spares {
+    fn spares(&self, _token: Token) -> &OperationLists {
         &self.spares
     }
 }

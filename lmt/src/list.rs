@@ -1,11 +1,12 @@
 //! The list of mechanisms: one line each, in order of preference. This is the
 //! only place that knows them by name.
 
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::Mechanisms;
 
 /// Adds every mechanism that this crate brings, as its defaults make it.
 pub fn register_all(mechanisms: &mut Mechanisms) {
     mechanisms.register(lmt_mapped::Mapped::new());
+    mechanisms.register(lmt_xpmem::Xpmem::new());
     mechanisms.register(lmt_cma::Cma::new());
     mechanisms.register(lmt_knem::KnemIoctl::new());
     mechanisms.register(lmt_knem::KnemUser::new());

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use lmt_core::engine::{Engine, OperationError};
+use lmt_core::endpoint::{Engine, OperationError};
 use lmt_core::fork_guard::Origin;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 
 /// A sleep up to this long need not be cut short.
-const SHORT_NAP: Duration = Duration::from_millis(1);
+const SHORT_SLEEP: Duration = Duration::from_millis(1);
 
 /// An engine behind a lock.
 pub(crate) struct EngineLock {
@@ -70,7 +70,7 @@ impl EngineLock {
 
     /// Whether this is a forked child that finds the lock taken: by a thread
     /// that was in the middle of a change, and does not exist here.
-    pub fn is_taken_for_ever(&self) -> bool {
+    pub fn is_locked_in_fork(&self) -> bool {
         self.is_forked() && matches!(self.engine.try_lock(), Err(TryLockError::WouldBlock))
     }
 
@@ -123,7 +123,7 @@ impl EngineLock {
                 return Ok(());
             };
             let limit = locked.engine.sleep_limit().min(at_most);
-            let long = u32::from(limit > SHORT_NAP);
+            let long = u32::from(limit > SHORT_SLEEP);
             locked.sleepers += long;
             (limit, long, descriptor)
         };

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, TryLockError};
 
-use lmt_core::engine::{RequestId, Started, Status};
+use lmt_core::endpoint::{RequestId, Started, Status};
 
 /// Where an operation stands in [`Open`], until it is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,9 +108,9 @@ impl Open {
 /// nothing once one like it was there. As many are kept as scopes were open at
 /// once, each as long as its longest use.
 #[derive(Debug, Default)]
-pub struct Spares(Mutex<Vec<Open>>);
+pub struct OperationLists(Mutex<Vec<Open>>);
 
-impl Spares {
+impl OperationLists {
     /// An empty list.
     pub(crate) fn take(&self) -> Open {
         self.with(Vec::pop).flatten().unwrap_or_default()

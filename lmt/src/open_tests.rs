@@ -25,7 +25,7 @@ fn places_are_used_again_and_each_is_closed_once() {
 
 #[test]
 fn what_is_done_is_kept_until_it_is_taken_or_let_go() {
-    let status = Status { peer: lmt_core::engine::PeerId::from_raw(3), tag: 5, bytes: 7, immediate: None };
+    let status = Status { peer: lmt_core::endpoint::PeerId::from_raw(3), tag: 5, bytes: 7, immediate: None };
     let mut open = Open::default();
     let [taken, dropped] = [(); 2].map(|()| open.enter(Started::Done(status)));
     let pending = open.enter(Started::Pending(RequestId::from_raw(1)));
@@ -41,7 +41,7 @@ fn what_is_done_is_kept_until_it_is_taken_or_let_go() {
 
 #[test]
 fn a_list_comes_back_empty_and_with_its_memory() {
-    let spares = Spares::default();
+    let spares = OperationLists::default();
     let mut open = spares.take();
     (1..100).for_each(|raw| {
         open.enter(Started::Pending(RequestId::from_raw(raw)));

@@ -3,16 +3,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::io::{IoSlice, IoSliceMut};
 
-use lmt_core::engine::OperationError;
-use lmt_core::region::{RegionKey, RegionOptions};
+use lmt_core::endpoint::OperationError;
+use lmt_core::region::{Protection, RegionKey, RegionOptions};
 
 use crate::access::{Access, Token};
-use crate::lent;
+use crate::endpoint::Endpoint;
+use crate::messages;
+use crate::scope::Scope;
 
 /// The application's memory, declared in a scope until the scope ends: for peers
-/// that read it by [`crate::Scope::declare_for_reading`], for peers that write
-/// it by [`crate::Scope::declare`], which is unsafe.
+/// that read it by [`crate::Scope::register_read_only`], for peers that write
+/// it by [`crate::Scope::register_memory`], which is unsafe.
 ///
 /// Its [`Region::key`] goes to peers as bytes, and they get and put by it. Only
 /// a mechanism that reaches this process's own memory carries that; where none
@@ -53,7 +56,7 @@ use crate::lent;
 ///     let memory = *b"declared";
 ///     let mut done = [0; 4];
 ///     owner.scope(|scope| {
-///         let region = scope.declare_for_reading(&[IoSlice::new(&memory)])?;
+///         let region = scope.register_read_only(&[IoSlice::new(&memory)])?;
 ///         owner.send(to, 0, &region.key().to_bytes())?;
 ///         // The peer says that it is done before the scope ends.
 ///         owner.receive(Source::Peer(to), TagMatch::any(), &mut done)
@@ -71,6 +74,112 @@ pub struct Region<'scope, A: Access> {
     access: &'scope A,
     declared: &'scope RefCell<HashSet<RegionKey>>,
     key: RegionKey,
+}
+
+impl<'scope, 'env, A: Access> Scope<'scope, 'env, A> {
+    /// Declares memory, which peers that are given the key may get from or put
+    /// into until the scope ends; see [`Region`]. For peers that only read there
+    /// is [`Scope::register_read_only`], which is safe.
+    ///
+    /// ```compile_fail,E0133
+    /// # let endpoint = lmt::Endpoint::new().unwrap();
+    /// # let mut memory = [0; 8];
+    /// endpoint.scope(|scope| {
+    ///     scope.register_memory(&mut memory, lmt::Protection::READ_WRITE).unwrap();
+    /// });
+    /// ```
+    ///
+    /// # Safety
+    /// When the scope ends, by whichever way, also by a panic, every put that
+    /// any peer has begun into this memory must have completed. The owner knows that by
+    /// messages: each peer that has the key sends one after its last put, and
+    /// the owner receives it. Ending the scope lets no new put begin, but one
+    /// that a peer is in the middle of goes on writing (see [`Region`]), to
+    /// memory that is no longer borrowed. With [`Protection::READ`] no peer
+    /// puts, and there is nothing to see to.
+    ///
+    /// # Errors
+    /// As many regions are declared as there can be, or this is a forked child.
+    #[allow(unsafe_code)] // Declares the contract; nothing unsafe is done here.
+    pub unsafe fn register_memory(
+        &'scope self,
+        memory: &'env mut [u8],
+        options: impl Into<RegionOptions>,
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(messages::register_memory(
+            self.operations.access,
+            &mut [IoSliceMut::new(memory)],
+            options.into(),
+        )?))
+    }
+
+    /// Declares several pieces of memory as one region.
+    ///
+    /// # Safety
+    /// As [`Scope::register_memory`].
+    ///
+    /// # Errors
+    /// As [`Scope::register_memory`].
+    #[allow(unsafe_code)] // As `register_memory`.
+    pub unsafe fn register_segments(
+        &'scope self,
+        segments: &mut [IoSliceMut<'env>],
+        options: impl Into<RegionOptions>,
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(messages::register_memory(self.operations.access, segments, options.into())?))
+    }
+
+    /// Declares memory that peers may only get from, and that this process
+    /// goes on reading.
+    ///
+    /// # Errors
+    /// As [`Scope::register_memory`].
+    pub fn register_read_only(
+        &'scope self,
+        segments: &[IoSlice<'env>],
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(messages::register_read_only(
+            self.operations.access,
+            segments,
+            Protection::READ.into(),
+        )?))
+    }
+
+    /// As [`Scope::register_read_only`], for the first get that begins and no
+    /// other (see [`RegionOptions::single_use`]).
+    ///
+    /// ```
+    /// use std::io::IoSlice;
+    ///
+    /// let endpoint = lmt::Endpoint::new()?;
+    /// let (memory, mut into) = (*b"once", [0; 4]);
+    /// endpoint.scope(|scope| {
+    ///     let region = scope.register_for_one_read(&[IoSlice::new(&memory)])?;
+    ///     endpoint.get(&region.key(), 0, &mut into)?;
+    ///     let again = endpoint.get(&region.key(), 0, &mut into);
+    ///     assert_eq!(again, Err(lmt::OperationError::Region(lmt::RegionError::UsedUp)));
+    ///     Ok::<(), lmt::OperationError>(())
+    /// })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Scope::register_memory`].
+    pub fn register_for_one_read(
+        &'scope self,
+        segments: &[IoSlice<'env>],
+    ) -> Result<Region<'scope, A>, OperationError> {
+        Ok(self.keep(messages::register_read_only(
+            self.operations.access,
+            segments,
+            Protection::READ.single_use(),
+        )?))
+    }
+
+    fn keep(&'scope self, key: RegionKey) -> Region<'scope, A> {
+        self.declared.borrow_mut().insert(key);
+        Region::new(self.operations.access, &self.declared, key)
+    }
 }
 
 impl<'scope, A: Access> Region<'scope, A> {
@@ -98,7 +207,7 @@ impl<'scope, A: Access> Region<'scope, A> {
     /// # Errors
     /// The range leaves the region, or this is a forked child.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), OperationError> {
-        lent::read_region(self.access, &self.key, offset, into)
+        messages::read_region(self.access, &self.key, offset, into)
     }
 
     /// Copies into the region, from `offset` on.
@@ -107,7 +216,7 @@ impl<'scope, A: Access> Region<'scope, A> {
     /// The range leaves the region, it was lent for reading only, or this is a
     /// forked child.
     pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), OperationError> {
-        lent::write_region(self.access, &self.key, offset, from)
+        messages::write_region(self.access, &self.key, offset, from)
     }
 
     /// Takes the region back before the scope ends.
@@ -148,6 +257,23 @@ pub struct SharedRegion<'a, A: Access> {
     key: RegionKey,
 }
 
+impl Endpoint {
+    /// Allocates zeroed memory that peers map, and registers it, with a
+    /// [`crate::Protection`] for many uses or [`crate::Protection::single_use`].
+    /// It is destroyed when the value is dropped.
+    ///
+    /// # Errors
+    /// Memory is short, as many regions are declared as there can be, or this
+    /// is a forked child.
+    pub fn allocate_region(
+        &self,
+        bytes: usize,
+        options: impl Into<RegionOptions>,
+    ) -> Result<SharedRegion<'_, Self>, OperationError> {
+        SharedRegion::allocate(self, bytes, options.into())
+    }
+}
+
 impl<'a, A: Access> SharedRegion<'a, A> {
     pub(crate) fn allocate(
         access: &'a A,
@@ -173,7 +299,7 @@ impl<'a, A: Access> SharedRegion<'a, A> {
     /// # Errors
     /// The range leaves the region, or this is a forked child.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), OperationError> {
-        lent::read_region(self.access, &self.key, offset, into)
+        messages::read_region(self.access, &self.key, offset, into)
     }
 
     /// Copies into the region, from `offset` on.
@@ -181,7 +307,7 @@ impl<'a, A: Access> SharedRegion<'a, A> {
     /// # Errors
     /// The range leaves the region, or this is a forked child.
     pub fn write_at(&self, offset: u64, from: &[u8]) -> Result<(), OperationError> {
-        lent::write_region(self.access, &self.key, offset, from)
+        messages::write_region(self.access, &self.key, offset, from)
     }
 }
 

@@ -1,31 +1,26 @@
-//! [`SharedEndpoint`]: an endpoint behind a lock, and the thread that makes
-//! progress for it.
+//! [`SharedEndpoint`]: an endpoint behind a lock.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_utils::Backoff;
 use lmt_core::config::Config;
-use lmt_core::engine::{
+use lmt_core::endpoint::{
     EagerCounters, Engine, Message, OperationError, RequestId, SendMode, SendOptions, Status,
 };
 use lmt_core::identity::{Address, EndpointId};
-use lmt_core::mechanisms::{Counters, Standing};
+use lmt_core::mechanism::{Counters, MechanismStatus};
 use lmt_core::region::{RegionKey, RegionOptions};
 use lmt_core::selection::{self, Explanation};
 
+use crate::access::sealed::Sealed;
 use crate::access::{Access, Token};
 use crate::lock::EngineLock;
-use crate::open::Spares;
+use crate::open::OperationLists;
 use crate::region::SharedRegion;
 use crate::scope::{Scope, with_scope};
-use crate::{Endpoint, PeerId, Source, TagMatch, lent};
-
-/// The longest sleep of a progress thread.
-const PROGRESS_NAP: Duration = Duration::from_millis(100);
+use crate::{Endpoint, PeerId, Source, TagMatch, messages};
 
 /// An endpoint that several threads use, one operation at a time. Waiting does
 /// not hold the lock.
@@ -57,12 +52,12 @@ struct Inner {
     id: EndpointId,
     config: Config,
     mechanism_names: Vec<&'static str>,
-    spares: Spares,
+    spares: OperationLists,
 }
 
 impl Drop for SharedEndpoint {
     fn drop(&mut self) {
-        if self.inner.lock.is_taken_for_ever() {
+        if self.inner.lock.is_locked_in_fork() {
             // The engine may be half changed, so this child never drops it.
             std::mem::forget(Arc::clone(&self.inner));
         }
@@ -78,7 +73,7 @@ impl SharedEndpoint {
             id: engine.id(),
             config: engine.config().clone(),
             mechanism_names: engine.mechanism_names(),
-            spares: Spares::default(),
+            spares: OperationLists::default(),
             lock: EngineLock::new(engine),
         };
         Self { inner: Arc::new(inner) }
@@ -126,9 +121,9 @@ impl SharedEndpoint {
     }
 
     /// What is known of each mechanism with a peer; see
-    /// [`Endpoint::standings`]. Empty in a forked child.
-    pub fn standings(&self, peer: PeerId) -> Vec<(&'static str, Standing)> {
-        self.inner.lock.lock().map_or_else(|_| Vec::new(), |engine| engine.standings(peer))
+    /// [`Endpoint::mechanism_status`]. Empty in a forked child.
+    pub fn mechanism_status(&self, peer: PeerId) -> Vec<(&'static str, MechanismStatus)> {
+        self.inner.lock.lock().map_or_else(|_| Vec::new(), |engine| engine.mechanism_status(peer))
     }
 
     /// What each mechanism has done with a peer; see [`Endpoint::counters`].
@@ -168,7 +163,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::send`].
     pub fn send(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], SendMode::Standard)
+        messages::send(self, to, tag, &[IoSlice::new(data)], SendMode::Standard)
     }
 
     /// Sends and waits until a receive has matched the message.
@@ -176,7 +171,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::send`].
     pub fn send_synchronous(&self, to: PeerId, tag: u64, data: &[u8]) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
+        messages::send(self, to, tag, &[IoSlice::new(data)], SendMode::Synchronous)
     }
 
     /// Sends and waits until `data` may be used again, with more said: when the
@@ -191,7 +186,7 @@ impl SharedEndpoint {
         data: &[u8],
         options: impl Into<SendOptions>,
     ) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, &[IoSlice::new(data)], options)
+        messages::send(self, to, tag, &[IoSlice::new(data)], options)
     }
 
     /// Sends the segments as one message.
@@ -204,7 +199,7 @@ impl SharedEndpoint {
         tag: u64,
         segments: &[IoSlice<'_>],
     ) -> Result<Status, OperationError> {
-        lent::send(self, to, tag, segments, SendMode::Standard)
+        messages::send(self, to, tag, segments, SendMode::Standard)
     }
 
     /// Receives and waits; see [`Endpoint::receive`].
@@ -212,7 +207,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::receive`].
     pub fn receive(&self, source: Source, tags: TagMatch, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::receive(self, source, tags, &mut [IoSliceMut::new(into)])
+        messages::receive(self, source, tags, &mut [IoSliceMut::new(into)])
     }
 
     /// Receives a message into several segments, one after the other.
@@ -225,7 +220,7 @@ impl SharedEndpoint {
         tags: TagMatch,
         segments: &mut [IoSliceMut<'_>],
     ) -> Result<Status, OperationError> {
-        lent::receive(self, source, tags, segments)
+        messages::receive(self, source, tags, segments)
     }
 
     /// Looks for a message without receiving it. Another thread may receive it
@@ -235,7 +230,7 @@ impl SharedEndpoint {
     /// This is a forked child.
     pub fn probe(&self, source: Source, tags: TagMatch) -> Result<Option<Status>, OperationError> {
         let found = self.inner.lock.lock()?.probe(source, tags)?;
-        Ok(self.or_let_others_run(found))
+        Ok(self.or_yield(found))
     }
 
     /// Takes a message out of matching, to be received by
@@ -245,13 +240,13 @@ impl SharedEndpoint {
     /// This is a forked child.
     pub fn matched_probe(&self, source: Source, tags: TagMatch) -> Result<Option<Message>, OperationError> {
         let found = self.inner.lock.lock()?.matched_probe(source, tags)?;
-        Ok(self.or_let_others_run(found))
+        Ok(self.or_yield(found))
     }
 
     /// What was looked for; where it is not there, others are let run, without the lock.
-    fn or_let_others_run<T>(&self, found: Option<T>) -> Option<T> {
+    fn or_yield<T>(&self, found: Option<T>) -> Option<T> {
         if found.is_none() {
-            self.let_others_run_if_idle(Token::new());
+            self.yield_if_idle(Token::new());
         }
         found
     }
@@ -261,7 +256,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::receive`].
     pub fn receive_matched(&self, message: Message, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::receive_matched(self, message, &mut [IoSliceMut::new(into)])
+        messages::receive_matched(self, message, &mut [IoSliceMut::new(into)])
     }
 
     /// Moves messages without waiting; returns whether anything moved. Lets others run as
@@ -271,7 +266,7 @@ impl SharedEndpoint {
     /// This is a forked child.
     pub fn progress(&self) -> Result<bool, OperationError> {
         let moved = self.inner.lock.lock()?.progress()?;
-        self.let_others_run_if_idle(Token::new());
+        self.yield_if_idle(Token::new());
         Ok(moved)
     }
 
@@ -292,7 +287,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::get`].
     pub fn get(&self, key: &RegionKey, offset: u64, into: &mut [u8]) -> Result<Status, OperationError> {
-        lent::get(self, key, offset, into)
+        messages::get(self, key, offset, into)
     }
 
     /// Puts into a region and waits; see [`Endpoint::put`].
@@ -300,7 +295,7 @@ impl SharedEndpoint {
     /// # Errors
     /// As [`Endpoint::put`].
     pub fn put(&self, key: &RegionKey, offset: u64, from: &[u8]) -> Result<Status, OperationError> {
-        lent::put(self, key, offset, from)
+        messages::put(self, key, offset, from)
     }
 
     /// Opens a scope; see [`Endpoint::scope`].
@@ -311,24 +306,12 @@ impl SharedEndpoint {
         with_scope(self, body)
     }
 
-    /// Starts a thread that makes progress for this endpoint while nobody else
-    /// does, so that transfers advance under the application's computation. It
-    /// sleeps when nothing is under way, and ends when the value is dropped.
-    ///
-    /// # Errors
-    /// The system refuses the thread or a descriptor.
-    pub fn start_progress_thread(&self) -> std::io::Result<ProgressThread> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (shared, stopped) = (self.clone(), Arc::clone(&stop));
-        let thread = std::thread::Builder::new()
-            .name("lmt-progress".into())
-            // Relaxed: the flag carries no data; the join in drop orders all.
-            .spawn(move || {
-                while !stopped.load(Ordering::Relaxed) && shared.inner.lock.work(PROGRESS_NAP).is_ok() {}
-            })?;
-        Ok(ProgressThread { stop, shared: self.clone(), thread: Some(thread) })
+    pub(crate) fn lock(&self) -> &EngineLock {
+        &self.inner.lock
     }
 }
+
+impl Sealed for SharedEndpoint {}
 
 impl Access for SharedEndpoint {
     fn with<R>(
@@ -371,30 +354,7 @@ impl Access for SharedEndpoint {
         Ok(None)
     }
 
-    fn spares(&self, _token: Token) -> &Spares {
+    fn spares(&self, _token: Token) -> &OperationLists {
         &self.inner.spares
-    }
-}
-
-/// The thread of [`SharedEndpoint::start_progress_thread`].
-pub struct ProgressThread {
-    stop: Arc<AtomicBool>,
-    shared: SharedEndpoint,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for ProgressThread {
-    fn drop(&mut self) {
-        // Relaxed: see the thread.
-        self.stop.store(true, Ordering::Relaxed);
-        let woken = self.shared.inner.lock.wake();
-        let Some(thread) = self.thread.take() else { return };
-        if woken.is_err() {
-            // A forked child does not have the thread: there is nobody to join.
-            std::mem::forget(thread);
-            return;
-        }
-        // A panic in it has been reported by the panic hook already.
-        let _joined = thread.join();
     }
 }

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use lmt_core::engine::{CreateError, EagerCounters};
+use lmt_core::endpoint::{CreateError, EagerCounters};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanisms::Counters;
+use lmt_core::mechanism::Counters;
 
 use crate::launch::Group;
 
@@ -57,7 +57,7 @@ fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
-/// Writes the table; a door has no cells, and no line of them.
+/// Writes the table; a device layer has no cells, and no line of them.
 pub fn write(
     place: &Place,
     id: EndpointId,
@@ -119,7 +119,7 @@ fn table(
 
 #[cfg(test)]
 mod tests {
-    use lmt_core::mechanisms::Tally;
+    use lmt_core::mechanism::Tally;
 
     use super::*;
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(rows[2][1..], ["eager", "1", "8", "2", "16", "0", "0"]);
         assert_eq!(rows[3][1..], ["x", "3", "3145728", "0", "0", "4", "0"]);
         assert_eq!(rows.len(), 4);
-        let of_door = table("rank=1", "ab", None, &[("x", used)]);
-        assert_eq!(of_door, text.replace(text.lines().nth(2).unwrap(), "").replace("\n\n", "\n"));
+        let of_layer = table("rank=1", "ab", None, &[("x", used)]);
+        assert_eq!(of_layer, text.replace(text.lines().nth(2).unwrap(), "").replace("\n\n", "\n"));
     }
 }

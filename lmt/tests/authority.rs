@@ -5,7 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use lmt::keys::Value;
+use lmt::config_key::Value;
 use lmt::selection::{Explanation, Source as Origin, Taken};
 use lmt::{Config, Endpoint, Source, TagMatch};
 use lmt_conformance::group::{Group, Test};

@@ -183,7 +183,7 @@ fn what_is_unknown_is_said_to_be() {
         assert_eq!(engine.wait_any([request], None), Ok(Some(0)));
     }
     assert!(engine.peer_id(foreign).is_none());
-    assert!(engine.standings(foreign).iter().all(|(_, s)| format!("{s:?}").len() > 1));
+    assert!(engine.mechanism_status(foreign).iter().all(|(_, s)| format!("{s:?}").len() > 1));
     // A result can be taken once.
     let own = engine.address().clone();
     let me = engine.insert_peer(&own).expect("a peer");

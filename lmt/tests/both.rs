@@ -5,7 +5,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use lmt::mechanisms::Counters;
+use lmt::mechanism::Counters;
 use lmt::{Endpoint, OperationError, PeerId, Source, TagMatch};
 use lmt_conformance::group::Group;
 use lmt_conformance::{group, test_name};
@@ -41,7 +41,8 @@ impl<'g> End<'g> {
         group.barrier();
         endpoint.send(peer, 0, &[]).expect("the other is there");
         endpoint.receive(Source::Peer(peer), TagMatch::exactly(0), &mut []).expect("the other is there");
-        let standing = endpoint.standings(peer).into_iter().find(|(one, _)| *one == name).expect("probed").1;
+        let standing =
+            endpoint.mechanism_status(peer).into_iter().find(|(one, _)| *one == name).expect("probed").1;
         match standing.reason {
             None => Some(Self { name, group, endpoint, peer }),
             Some(reason) => {
@@ -95,10 +96,10 @@ fn in_two_ranks(test: &str, body: impl Fn(&End<'_>)) {
 fn both_ends_copy_where_both_wait() {
     in_two_ranks(test_name!(), |end| {
         const MESSAGES: u64 = 20;
-        const MOST_SERIES: u64 = 60;
+        const MAX_SERIES: u64 = 60;
         let all = MESSAGES * 4 * MIB as u64;
         let (mut series, mut helped) = (0, false);
-        while !helped && series < MOST_SERIES {
+        while !helped && series < MAX_SERIES {
             series += 1;
             let before = end.counters().peer_bytes;
             for tag in 1..=MESSAGES {

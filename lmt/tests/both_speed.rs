@@ -8,7 +8,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lmt::keys::Value;
+use lmt::config_key::Value;
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::group::{self, Group};
 use lmt_conformance::test_name;

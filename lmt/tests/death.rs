@@ -161,16 +161,16 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     // anybody.
     engine.insert_peer(&group.address(1)).expect("insert_peer");
     group.barrier();
-    let before = survivor::holdings();
+    let before = survivor::cell_ownership();
     let (findings, exchange) = survivor::run(&mut engine, page, seed, group.id());
-    let after = survivor::holdings();
+    let after = survivor::cell_ownership();
     group.report(format!(
         "survivor: {} errors, the slowest after {:?}, where no connection had begun {:?}; \
          {} whole messages with victims; {} messages of dead strangers; \
          {} messages of streams, {} cells claimed and never published",
         findings.errors,
         findings.longest,
-        findings.longest_unreached,
+        findings.max_unreached,
         findings.messages,
         findings.strangers,
         findings.streamed,
@@ -179,7 +179,7 @@ fn be_rank(group: &group::Group, page: &Arc<Page>, seed: u64) {
     group.report(format!(
         "survivor: {} exchanges with the third rank, longest pause {:?}; descriptors and mappings {before:?} before, {after:?} after",
         exchange.number,
-        exchange.longest_gap()
+        exchange.max_gap()
     ));
     for (which, shares) in [("from", &findings.from_victims), ("to", &findings.to_victims)] {
         group.report(format!("both ends copy, {which} victims: {shares:?}"));

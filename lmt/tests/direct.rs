@@ -36,7 +36,7 @@ fn send_all(endpoint: &Endpoint, to: PeerId) {
         } else {
             endpoint.scope(|scope| {
                 let sends: Vec<_> = data.iter().map(|one| scope.send(to, TAG, one).expect("begun")).collect();
-                // While these are under way a blocking one goes behind them.
+                // While these are in flight a blocking one goes behind them.
                 endpoint.send(to, TAG + 1, &[]).expect("sent");
                 sends.into_iter().for_each(|send| assert!(send.wait().is_ok()));
             });

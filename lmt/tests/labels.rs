@@ -38,7 +38,7 @@ fn next(of: &mut Engine, other: &mut Engine) -> Completion {
         if let Some(completion) = of.next_completion() {
             return completion;
         }
-        of.progress_hastily().expect("this is no child");
+        of.progress().expect("this is no child");
         other.progress().expect("this is no child");
         assert!(start.elapsed() < TIME_LIMIT, "nothing was reported in time");
     }
@@ -55,24 +55,24 @@ fn any(number: u8) -> Wanted {
 #[test]
 fn a_message_is_received_in_its_space_with_its_number() {
     let (mut one, mut two, peer) = pair();
-    two.hear_strangers();
+    two.accept_unnamed_peers();
     // In a cell, in pieces, announced.
     for bytes in [8, 20_000, 3 << 20] {
         let text: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
         let (mut first, mut second) = (vec![0; bytes], vec![0; bytes]);
         let elsewhere = two.receive(Source::Any, any(1), lent_mut(&mut first)).expect("posted");
         let here = two.receive(Source::Any, any(2), lent_mut(&mut second)).expect("posted");
-        assert_eq!((two.report(elsewhere, 1), two.report(here, 2)), (None, None));
+        assert_eq!((two.report(elsewhere, [1, 0, 0]), two.report(here, [2, 0, 0])), (None, None));
         let label = Label { tag: 9, space: space(2), immediate: Some(u32::MAX - 1) };
         let send = one.send(peer, label, lent(&text), SendMode::Standard).expect("begun");
-        let told_at_once = one.report(send, 3);
+        let told_at_once = one.report(send, [3, 0, 0]);
         let received = next(&mut two, &mut one);
         let status = received.result.expect("it is received");
-        assert_eq!((received.token, status.tag, status.bytes), (2, 9, bytes as u64));
+        assert_eq!((received.token[0], status.tag, status.bytes), (2, 9, bytes as u64));
         assert_eq!(status.immediate, Some(u32::MAX - 1));
         assert!(second == text);
         if told_at_once.is_none() {
-            assert_eq!(next(&mut one, &mut two).token, 3);
+            assert_eq!(next(&mut one, &mut two).token[0], 3);
         }
         two.cancel(elsewhere).expect("this is no child");
         let taken_back = next(&mut two, &mut one);
@@ -83,12 +83,12 @@ fn a_message_is_received_in_its_space_with_its_number() {
 #[test]
 fn an_unexpected_message_keeps_space_and_number_through_probes() {
     let (mut one, mut two, peer) = pair();
-    two.hear_strangers();
+    two.accept_unnamed_peers();
     for bytes in [0, 100, 20_000, 3 << 20] {
         let text = vec![7; bytes];
         let label = Label { tag: 1 << 63, space: space(3), immediate: Some(5) };
         let send = one.send(peer, label, lent(&text), SendMode::Standard).expect("begun");
-        let told_at_once = one.report(send, 1);
+        let told_at_once = one.report(send, [1, 0, 0]);
         let start = Instant::now();
         let message = loop {
             assert_eq!(two.probe(Source::Any, any(0)).expect("no child"), None, "another space");
@@ -104,14 +104,14 @@ fn an_unexpected_message_keeps_space_and_number_through_probes() {
         assert_eq!(message.status().immediate, Some(5));
         let mut into = vec![0; bytes];
         let receive = two.receive_matched(message, lent_mut(&mut into)).expect("begun");
-        let status = match two.report(receive, 2) {
+        let status = match two.report(receive, [2, 0, 0]) {
             Some(result) => result,
             None => next(&mut two, &mut one).result,
         };
         assert_eq!(status.expect("it is received").immediate, Some(5));
         assert!(into == text);
         if told_at_once.is_none() {
-            assert_eq!(next(&mut one, &mut two).token, 1);
+            assert_eq!(next(&mut one, &mut two).token[0], 1);
         }
     }
 }
@@ -125,9 +125,9 @@ fn a_message_to_oneself_has_a_label_too() {
         let (text, mut into) = (vec![1; bytes], vec![0; bytes]);
         let send = engine.send(myself, label, lent(&text), SendMode::Standard).expect("begun");
         let receive = engine.receive(Source::Any, any(1), lent_mut(&mut into)).expect("begun");
-        let status = engine.report(receive, 1).expect("it was there").expect("and is received");
+        let status = engine.report(receive, [1, 0, 0]).expect("it was there").expect("and is received");
         assert_eq!((status.tag, status.immediate, status.bytes), (4, Some(6), bytes as u64));
-        assert!(engine.report(send, 2).expect("it has ended").is_ok());
+        assert!(engine.report(send, [2, 0, 0]).expect("it has ended").is_ok());
         assert!(into == text);
     }
 }
@@ -137,7 +137,7 @@ fn who_was_not_named_is_heard_only_if_asked_for() {
     let (mut one, mut two, peer) = pair();
     let mut into = [0; 5];
     let receive = two.receive(Source::Any, TagMatch::any(), lent_mut(&mut into)).expect("posted");
-    assert_eq!(two.report(receive, 1), None);
+    assert_eq!(two.report(receive, [1, 0, 0]), None);
     one.send(peer, 1, lent(b"hello"), SendMode::Standard).expect("begun");
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(300) {
@@ -170,14 +170,14 @@ fn messages_are_taken_as_they_arrive_in_each_sender_s_order() {
     let in_small_cells = || {
         let small = |config: &mut lmt::Config| {
             // Other than the default, so that no built-in rule announces what is shorter.
-            (config.eager_max_bytes, config.boxless_eager_max_bytes) = (255 << 10, 255 << 10);
+            (config.eager_max_bytes, config.inbox_eager_max_bytes) = (255 << 10, 255 << 10);
             (config.cell_bytes, config.inbox_cells, config.fast_boxes) = (4096, 16, 0);
             // In pieces, and not by one copy of the receiver's.
         };
         Endpoint::builder().configure(small).build_engine().expect("an engine")
     };
     let (mut one, mut two, mut three) = (in_small_cells(), in_small_cells(), in_small_cells());
-    two.hear_strangers();
+    two.accept_unnamed_peers();
     let address = two.address().clone();
     let (from_one, from_three) = (one.insert_peer(&address), three.insert_peer(&address));
     let (from_one, from_three) = (from_one.expect("room for a peer"), from_three.expect("room for a peer"));
@@ -204,7 +204,7 @@ fn messages_are_taken_as_they_arrive_in_each_sender_s_order() {
         assert_eq!((message.status().tag, message.status().bytes), (tag, bytes.len() as u64));
         let mut into = vec![0; bytes.len()];
         let receive = two.receive_matched(message, lent_mut(&mut into)).expect("begun");
-        let end = two.report(receive, tag).unwrap_or_else(|| next(&mut two, &mut one).result);
+        let end = two.report(receive, [tag, 0, 0]).unwrap_or_else(|| next(&mut two, &mut one).result);
         assert!(end.is_ok() && into == *bytes);
     }
     assert!(two.take_arrival(space(2)).is_none());

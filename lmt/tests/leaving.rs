@@ -1,5 +1,5 @@
 //! Messages that were taken and dropped, peers that are removed in the middle,
-//! endpoints that are closed with everything under way.
+//! endpoints that are closed with everything in flight.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn a_peer_in_the_middle_of_a_transfer_is_not_removed() {
                 group.barrier();
                 send.wait().expect("it is received");
             });
-            endpoint.remove_peer(peers[1]).expect("nothing is under way");
+            endpoint.remove_peer(peers[1]).expect("nothing is in flight");
         } else {
             let mut into = vec![0; 1 << 20];
             endpoint.receive(Source::Any, TagMatch::exactly(0), &mut into).expect("the peer lives");

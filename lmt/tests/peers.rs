@@ -88,7 +88,7 @@ fn a_removed_peer_is_nobody_and_can_be_met_again() {
             Err(OperationError::UnknownPeer)
         );
         assert_eq!(one.remove_peer(old), Err(OperationError::UnknownPeer));
-        assert_eq!((one.peer_id(old), one.standings(old).len()), (None, 0));
+        assert_eq!((one.peer_id(old), one.mechanism_status(old).len()), (None, 0));
         // The other side hears of it, and removes its name for this one too.
         drive(&one, &other, || {
             matches!(other.send(to_one, 9, b""), Err(OperationError::Peer(PeerError::Dead { .. })))
@@ -112,7 +112,7 @@ fn peers_that_nobody_named_make_room_for_others() {
         for _ in 0..100_000 {
             host.progress().expect("progress");
             guest.progress().expect("progress");
-            if !guest.standings(to_host).is_empty() {
+            if !guest.mechanism_status(to_host).is_empty() {
                 break;
             }
         }

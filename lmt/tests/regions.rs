@@ -20,7 +20,7 @@ fn a_process_reaches_its_own_regions() {
     let key = endpoint.scope(|scope| {
         let pieces = &mut [IoSliceMut::new(&mut a), IoSliceMut::new(&mut b)];
         // SAFETY: only this thread knows the key, and waits for its put below.
-        let region = unsafe { scope.declare_segments(pieces, Protection::READ_WRITE) };
+        let region = unsafe { scope.register_segments(pieces, Protection::READ_WRITE) };
         let region = region.expect("a region");
         let put = scope.put(&region.key(), 5, &more).expect("a put");
         assert_eq!(put.wait().expect("it is done").bytes, 3);
@@ -31,7 +31,7 @@ fn a_process_reaches_its_own_regions() {
         region.key()
     });
     assert_eq!((&a, &b, &into), (b"0bcdeX", b"YZijkl", b"cdeXYZi"));
-    assert_eq!(error_of(endpoint.get(&key, 0, &mut into)), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut into)), RegionError::NotRegistered);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_handle_alone_names_a_region_for_copies() {
     let past = RegionError::OutOfBounds { offset: 6, bytes: 3, total_bytes: 8 };
     assert_eq!(error_of(endpoint.put(&key, 6, b"abc")), past);
     let none = RegionKey::by_handle(endpoint.id(), region.key().handle() + 1);
-    assert_eq!(error_of(endpoint.get(&none, 0, &mut text)), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&none, 0, &mut text)), RegionError::NotRegistered);
 }
 
 #[test]
@@ -69,13 +69,13 @@ fn a_scope_left_by_a_panic_destroys_its_regions() {
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         endpoint.scope(|scope| {
             let pieces = [IoSlice::new(&memory)];
-            key = scope.declare_for_reading(&pieces).ok().map(|region| region.key());
+            key = scope.register_read_only(&pieces).ok().map(|region| region.key());
             panic!("on purpose");
         })
     }));
     assert!(unwound.is_err());
     let key = key.expect("it was declared");
-    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotRegistered);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_region_of_single_use_is_used_once_by_whoever_is_first() {
     region.write_at(0, b"87654321").expect("its owner is not bound");
     let key = region.key();
     drop(region);
-    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotDeclared);
+    assert_eq!(error_of(endpoint.get(&key, 0, &mut [0; 8])), RegionError::NotRegistered);
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn a_scope_with_ten_thousand_regions_ends_at_once() {
     let (memory, mut into) = ([7; 64], [0; 64]);
     let begun = std::time::Instant::now();
     endpoint.scope(|scope| {
-        let declare = |_| scope.declare_for_reading(&[IoSlice::new(&memory)]).expect("a region");
-        let regions: Vec<_> = (0..10_000).map(declare).collect();
+        let register_memory = |_| scope.register_read_only(&[IoSlice::new(&memory)]).expect("a region");
+        let regions: Vec<_> = (0..10_000).map(register_memory).collect();
         endpoint.get(&regions[9999].key(), 0, &mut into).expect("it is there");
         regions.into_iter().step_by(2).for_each(|region| region.destroy().expect("it is declared"));
     });

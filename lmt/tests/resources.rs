@@ -1,5 +1,4 @@
 //! What an endpoint takes, and what it does where there is little.
-#![allow(unsafe_code)] // fork(2), seccomp(2) and _exit(2).
 
 mod common;
 
@@ -9,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use common::{LIMIT, check, join, join_plain, kib_of, pattern};
 use lmt::{CreateError, Endpoint, MemoryError, OperationError, PeerError, PeerId, Source, TagMatch};
-use lmt_conformance::group::{self, Group, Test};
+use lmt_conformance::group::{self, Test};
 use lmt_conformance::test_name;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::wait::{WaitStatus, waitpid};
-use nix::unistd::{ForkResult, fork};
 
 /// The program's own pages are left out: their share changes with the number
 /// of processes that run it.
@@ -243,64 +240,10 @@ fn small_dev_shm() -> Result<(), String> {
     Ok(())
 }
 
-/// Runs `body` in a forked child, which must end well.
-fn in_child(body: impl FnOnce()) {
-    // SAFETY: a rank has no thread but the harness's, which holds no lock now;
-    // the child works on its own copy of all memory and ends below.
-    match unsafe { fork() }.expect("a child") {
-        ForkResult::Child => {
-            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
-            // SAFETY: ends the process at once, which is always allowed.
-            unsafe { libc::_exit(i32::from(ended.is_err())) }
-        }
-        ForkResult::Parent { child } => assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0))),
-    }
-}
-
 fn standing_of(endpoint: &Endpoint, peer: PeerId, name: &str) -> String {
-    let all = endpoint.standings(peer);
+    let all = endpoint.mechanism_status(peer);
     let (_, standing) = all.iter().find(|(n, _)| *n == name).expect("a known mechanism");
     format!("{standing:?}")
-}
-
-#[test]
-fn processes_in_different_pid_namespaces_exchange_messages() {
-    let results = group::run(test_name!(), 2, LIMIT, |group| {
-        let meet = |me: usize| {
-            let (endpoint, peers) = join_plain(group);
-            let own = Endpoint::builder().id(group.id().member(me as u32 + 10)).build().expect("made");
-            drop((endpoint, peers));
-            let other = lmt::Address::abstract_socket(group.id().member(11 - me as u32));
-            let other = own.insert_peer(&other).expect("a peer");
-            exchange(&own, other, 4 << 20);
-            // Before the last exchange: after it the other may have closed, and
-            // what was known of it is forgotten.
-            let all = own.standings(other);
-            exchange(&own, other, 100);
-            all.into_iter().find(|(name, _)| *name == "cma").expect("a known mechanism").1
-        };
-        if group.rank() == 0 {
-            // From outside the peer has a pid, and what the kernel allows with it is used.
-            let cma = meet(0);
-            let said = cma.reason.as_ref().map(ToString::to_string).unwrap_or_default();
-            assert!(!said.contains("not visible"), "{said}");
-            group.report(format!("outside: {cma:?}"));
-        } else if let Err(errno) = unshare(CloneFlags::CLONE_NEWPID) {
-            group.report(format!("SKIPPED: no pid namespace can be made here: {errno}"));
-            meet(1);
-        } else {
-            in_child(|| {
-                assert_eq!(std::process::id(), 1, "first in a pid namespace of its own");
-                let cma = meet(1);
-                assert!(!cma.ours.read && !cma.ours.write, "a peer without a pid: {cma:?}");
-                let said = cma.reason.as_ref().expect("a reason").to_string();
-                assert!(said.contains("the peer's pid is not visible from this pid namespace"), "{said}");
-                group.report(format!("inside: {cma:?}"));
-            });
-        }
-        group.barrier();
-    });
-    results.reports.iter().flatten().for_each(|line| println!("{line}"));
 }
 
 fn limit_to(resource: Resource, value: u64) {
@@ -470,96 +413,4 @@ fn few_descriptors_end_in_a_sentence() {
         assert!((1..12).contains(&succeeded), "{succeeded} of 12 connections succeeded");
     });
     results.reports.iter().flatten().for_each(|line| println!("{line}"));
-}
-
-/// From here on the kernel answers process_vm_readv and process_vm_writev of
-/// this process with EPERM, as containers' profiles do.
-fn deny_single_copy() {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let is = |number: libc::c_long, hit: u8| libc::sock_filter {
-        code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16,
-        jt: hit,
-        jf: 0,
-        k: number as u32,
-    };
-    let mut program = [
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        is(libc::SYS_process_vm_readv, 2),
-        is(libc::SYS_process_vm_writev, 1),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
-        statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
-    ];
-    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: these arguments touch no memory.
-    assert_eq!(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }, 0);
-    // SAFETY: `filter` and `program` live through the call, which copies them.
-    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter) };
-    assert_eq!(set, 0, "seccomp filters are allowed with no_new_privs");
-}
-
-fn with_denial(name: &str, denied: fn(&Group) -> bool) {
-    let results = group::run(name, 2, LIMIT, |group| {
-        if denied(group) {
-            deny_single_copy();
-        }
-        let (endpoint, peers) = join_plain(group);
-        let other = peers[1 - group.rank() as usize];
-        exchange(&endpoint, other, 3 << 20);
-        exchange(&endpoint, other, 10_000);
-        let standing = standing_of(&endpoint, other, "cma");
-        if denied(group) {
-            assert!(standing.contains("EPERM") || standing.contains("errno: 1"), "{standing}");
-        }
-        group.report(standing);
-        group.barrier();
-    });
-    results.reports.iter().flatten().for_each(|line| println!("{line}"));
-}
-
-#[test]
-fn single_copy_denied_to_both_falls_back() {
-    with_denial(test_name!(), |_| true);
-}
-
-#[test]
-fn single_copy_denied_to_one_falls_back() {
-    with_denial(test_name!(), |group| group.rank() == 1);
-}
-
-/// Denied in the middle: the mechanism was found to work, and stops working.
-#[test]
-fn single_copy_denied_later_falls_back() {
-    group::run(test_name!(), 2, LIMIT, |group| {
-        let (endpoint, peers) = join_plain(group);
-        let other = peers[1 - group.rank() as usize];
-        exchange(&endpoint, other, 3 << 20);
-        deny_single_copy();
-        for bytes in [3 << 20, 5000, 100_000] {
-            exchange(&endpoint, other, bytes);
-        }
-        group.barrier();
-    });
-}
-
-#[test]
-fn only_single_copy_wanted_and_denied_is_an_error() {
-    Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_MECHANISM", "cma").run(|group| {
-        deny_single_copy();
-        let (endpoint, peers) = join_plain(group);
-        let other = peers[1 - group.rank() as usize];
-        let (data, mut into) = (vec![1; 400_000], vec![0; 400_000]);
-        endpoint.scope(|scope| {
-            let receive =
-                scope.receive(Source::Peer(other), TagMatch::exactly(1), &mut into).expect("posted");
-            let send = scope.send(other, 1, &data).expect("begun");
-            // Both ends learn of it, and by what the kernel refused.
-            for result in [receive.wait(), send.wait()] {
-                let error = result.expect_err("no mechanism is left");
-                let text = error.to_string();
-                assert!(text.contains("no mechanism") && text.contains("process_vm_readv"), "{text}");
-            }
-        });
-        exchange(&endpoint, other, 4000);
-        group.barrier();
-    });
 }

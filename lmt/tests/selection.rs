@@ -16,7 +16,7 @@ use std::time::Instant;
 use common::{folder, write};
 use device_layer::{Device, content};
 use lmt::buffer::{Access, Buffer, Segment};
-use lmt::door::Door;
+use lmt::device::DeviceLayer;
 use lmt::selection::{Message, Source as Origin, Taken, Why};
 use lmt::{
     CreateError, Endpoint, Explanation, Hints, OperationError, PeerId, SendMode, SendOptions, SharedEndpoint,
@@ -97,9 +97,9 @@ fn stay(group: &Group) {
 
 /// Whether all these work between the two. Both ranks find the same.
 fn work(endpoint: &Endpoint, peer: PeerId, names: &[&str]) -> bool {
-    let standings: BTreeMap<_, _> = endpoint.standings(peer).into_iter().collect();
+    let mechanism_status: BTreeMap<_, _> = endpoint.mechanism_status(peer).into_iter().collect();
     let works = |name: &&str| {
-        let standing = standings.get(*name).expect("it is in the list");
+        let standing = mechanism_status.get(*name).expect("it is in the list");
         lmt::mechanism::Model::ALL.iter().any(|model| {
             standing.ours.allow_sending(standing.theirs, *model)
                 && standing.theirs.allow_sending(standing.ours, *model)
@@ -458,10 +458,10 @@ fn explanations_before_and_without_a_connection() {
     });
 }
 
-/// A door has no cells: its embedder carries what is short. All else goes by
+/// A device layer has no cells: its embedder carries what is short. All else goes by
 /// rules and hints as with an endpoint.
 #[test]
-fn a_door_follows_rules_and_hints() {
+fn a_layer_follows_rules_and_hints() {
     let folder = folder(test_name!());
     let text = "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n\
                 [[rule]]\nabove = \"256 KiB\"\nsender = \"warm\"\ntake = [\"cma:put\"]\n\
@@ -470,8 +470,8 @@ fn a_door_follows_rules_and_hints() {
     write(&folder.join("lmt/lmt.toml"), text);
     test(test_name!(), &folder).run(|group| {
         let mut device = device(group);
-        let standings = device.door.standings(device.peer);
-        let (_, cma) = standings.iter().find(|(name, _)| *name == "cma").expect("it is in the list");
+        let mechanism_status = device.layer.mechanism_status(device.peer);
+        let (_, cma) = mechanism_status.iter().find(|(name, _)| *name == "cma").expect("it is in the list");
         if cma.ours.write && cma.theirs.write {
             by_rules(&mut device, group);
         } else {
@@ -493,19 +493,20 @@ fn device(group: &Group) -> Device {
     let socket = UnixDatagram::bind_addr(&name(group.rank())).expect("a socket");
     group.barrier();
     socket.connect_addr(&name(1 - group.rank())).expect("the other rank's socket");
-    let door = Endpoint::builder().id(group.id().member(group.rank())).build_door().expect("a door");
-    let mut device = Device::new(door, socket, &group.address(1 - group.rank())).expect("a device");
-    let before = device.door.explain(device.peer, &Message::of_bytes(MIB as u64)).expect("known");
+    let layer =
+        Endpoint::builder().id(group.id().member(group.rank())).build_device_layer().expect("a layer");
+    let mut device = Device::new(layer, socket, &group.address(1 - group.rank())).expect("a device");
+    let before = device.layer.explain(device.peer, &Message::of_bytes(MIB as u64)).expect("known");
     assert_eq!(before.taken, Taken::Unknown, "{before}");
-    while !device.door.is_connected(device.peer) {
+    while !device.layer.is_connected(device.peer) {
         device.progress().expect("no fork here");
     }
     device
 }
 
-/// What a door has sent by a mechanism, and the bytes that it copied itself.
-fn moved(door: &Door, mechanism: &str) -> (u64, u64) {
-    let totals = door.totals();
+/// What a device layer has sent by a mechanism, and the bytes that it copied itself.
+fn moved(layer: &DeviceLayer, mechanism: &str) -> (u64, u64) {
+    let totals = layer.totals();
     let (_, counters) = totals.iter().find(|(name, _)| *name == mechanism).expect("it is in the list");
     (counters.sent.messages, counters.bytes)
 }
@@ -518,8 +519,8 @@ fn by_rules(device: &mut Device, group: &Group) {
         (MIB, Warmth::Unknown, "cma (get"),
         (MIB, Warmth::Warm, "cma (put"),
     ];
-    let short = device.door.explain(device.peer, &Message::of_bytes(64)).expect("known");
-    assert!(matches!(short.taken, Taken::By { .. }), "a door has no cells: {short}");
+    let short = device.layer.explain(device.peer, &Message::of_bytes(64)).expect("known");
+    assert!(matches!(short.taken, Taken::By { .. }), "a layer has no cells: {short}");
     for (tag, (bytes, warmth, way)) in (0..).zip(CASES) {
         if group.rank() == 1 {
             let receive = device.receive(tag, bytes).expect("the other lives");
@@ -528,12 +529,12 @@ fn by_rules(device: &mut Device, group: &Group) {
         }
         let hints = Hints { warmth, ..Hints::default() };
         let message = Message { hints, ..Message::of_bytes(bytes as u64) };
-        let text = device.door.explain(device.peer, &message).expect("known").to_string();
+        let text = device.layer.explain(device.peer, &message).expect("known").to_string();
         assert!(text.lines().next().is_some_and(|line| line.contains(way)), "{way}: {text}");
         assert!(text.contains("lmt.toml"), "a rule of the user's has spoken: {text}");
-        let before = ["cma", "shm"].map(|name| moved(&device.door, name));
+        let before = ["cma", "shm"].map(|name| moved(&device.layer, name));
         send_with(device, tag, content(tag, bytes), hints);
-        let after = ["cma", "shm"].map(|name| moved(&device.door, name));
+        let after = ["cma", "shm"].map(|name| moved(&device.layer, name));
         let by_cma = u64::from(way.starts_with("cma"));
         assert_eq!((after[0].0, after[1].0), (before[0].0 + by_cma, before[1].0 + 1 - by_cma), "{way}");
         let by_put = if way == "cma (put" { bytes as u64 } else { 0 };
@@ -547,11 +548,11 @@ fn send_with(device: &mut Device, tag: u64, mut data: Vec<u8>, hints: Hints) {
     // SAFETY: `data` is not touched before the request is finished.
     let buffer = unsafe { Buffer::new(&[Segment::of_mut(&mut data)], Access::Read) }.expect("plain memory");
     let envelope = tag.to_le_bytes();
-    let request = device.door.send_with(device.peer, &envelope, buffer, hints).expect("the other lives");
+    let request = device.layer.send_with(device.peer, &envelope, buffer, hints).expect("the other lives");
     let end = Instant::now() + common::LIMIT;
     let result = loop {
         device.progress().expect("no fork here");
-        if let Some(result) = device.door.test(request) {
+        if let Some(result) = device.layer.test(request) {
             break result;
         }
         assert!(Instant::now() < end, "the message does not arrive");
@@ -571,7 +572,7 @@ fn a_way_that_cannot_be_is_refused_at_creation() {
             assert!(text.contains(way) && text.contains(there_is) && !text.contains('\n'), "{text}");
         };
         refused(Endpoint::builder().mechanisms(&[way]).build().map(drop));
-        refused(Endpoint::builder().mechanisms(&["writev", way]).build_door().map(drop));
+        refused(Endpoint::builder().mechanisms(&["writev", way]).build_device_layer().map(drop));
     }
     Endpoint::builder().mechanisms(&["cma:put", "shm:cooperative"]).build().expect("there are these");
 }

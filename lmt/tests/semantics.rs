@@ -55,14 +55,6 @@ fn all_sizes(endpoint: &Endpoint, peers: &[PeerId], rank: u32, barrier: impl Fn(
     }
 }
 
-#[test]
-fn every_size_arrives_whole() {
-    group::run(test_name!(), 2, LIMIT, |group| {
-        let (endpoint, peers) = join_plain(group);
-        all_sizes(&endpoint, &peers, group.rank(), || group.barrier());
-    });
-}
-
 /// By either built-in order, whichever this machine's is.
 #[test]
 fn every_size_arrives_whole_however_fast_single_copies_are() {
@@ -81,17 +73,6 @@ fn every_size_arrives_whole_in_several_cells() {
         let (endpoint, peers) = join(group, long_eager);
         all_sizes(&endpoint, &peers, group.rank(), || group.barrier());
     });
-}
-
-#[test]
-fn every_size_arrives_by_each_mechanism() {
-    for name in ["shm", "cma"] {
-        let test = group::Test::new(test_name!(), 2).time_limit(LIMIT).env("LMT_MECHANISM", name);
-        test.run(|group| {
-            let (endpoint, peers) = join_plain(group);
-            all_sizes(&endpoint, &peers, group.rank(), || group.barrier());
-        });
-    }
 }
 
 #[test]

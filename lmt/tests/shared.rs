@@ -220,7 +220,7 @@ fn a_shared_endpoint_offers_what_an_endpoint_does() {
         assert!(sender.join().expect("no panic").is_ok());
     });
     shared.progress().expect("no fork here");
-    assert_eq!(shared.standings(me).len(), shared.counters(me).len());
+    assert_eq!(shared.mechanism_status(me).len(), shared.counters(me).len());
     shared.remove_peer(me).expect("it was there");
     assert_eq!(shared.send(me, 1, b""), Err(OperationError::UnknownPeer));
     assert_eq!(shared.peer_id(me), None);

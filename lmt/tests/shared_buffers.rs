@@ -2,7 +2,7 @@
 
 mod common;
 
-use lmt::mechanisms::Counters;
+use lmt::mechanism::Counters;
 use lmt::{Endpoint, PeerId, SharedBuffer, Source, TagMatch};
 use lmt_conformance::group::{Group, Parent, Test};
 use lmt_conformance::test_name;
@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 const BYTES: usize = 300_000;
 const MAPPED: &str = "mapped";
 /// So often at most a buffer is proposed to a peer that cannot map it: mostly once.
-const MOST_PROPOSALS: u64 = 2;
+const MAX_PROPOSALS: u64 = 2;
 
 fn test(name: &str, ranks: u32) -> Test {
     common::configured_by(&common::folder(name), Test::new(name, ranks).time_limit(common::LIMIT))
@@ -98,12 +98,12 @@ fn the_memory_of_the_two_ends_decides() {
 #[test]
 fn both_ends_copy() {
     const MESSAGES: u64 = 60;
-    const MOST_SERIES: u64 = 12;
+    const MAX_SERIES: u64 = 12;
     test(test_name!(), 2).run(|group| {
         let (endpoint, peers) = common::join_plain(group);
         let peer = peers[1 - group.rank() as usize];
         let mut memory = Memory::new(true, 4 << 20);
-        let helped = (1..=MOST_SERIES).any(|series| {
+        let helped = (1..=MAX_SERIES).any(|series| {
             for seed in 0..MESSAGES {
                 message(&endpoint, group, peer, seed, &mut memory);
             }
@@ -184,7 +184,7 @@ fn starved(test: Test, starve: impl Fn()) {
         }
         let demotions = || counters(&endpoint, peer, MAPPED).demotions;
         // That it cannot map the buffer is told beside the messages, and may come later.
-        let is_known = (1..=MOST_PROPOSALS + 1).any(|seed| {
+        let is_known = (1..=MAX_PROPOSALS + 1).any(|seed| {
             let before = demotions();
             message(&endpoint, group, peer, seed, &mut memory);
             common::idle(&endpoint, std::time::Duration::from_millis(20));

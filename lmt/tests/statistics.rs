@@ -1,4 +1,4 @@
-//! What endpoints and doors tell at their end of what they have moved.
+//! What endpoints and device layers tell at their end of what they have moved.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use common::folder;
 use lmt::buffer::{Access, Buffer, Segment};
-use lmt::door::{Arrival, Port, PortFull};
+use lmt::device::{Arrival, PacketTransport, TransportFull};
 use lmt::{Endpoint, PeerId, Source, TagMatch};
 use lmt_conformance::test_name;
 
@@ -19,7 +19,7 @@ fn statistics_at_the_end() {
     const ROLE: &str = "LMT_TEST_OF_STATISTICS";
     if std::env::var_os(ROLE).is_some() {
         tell_statistics();
-        tell_statistics_of_doors();
+        tell_statistics_of_layers();
         return;
     }
     let nothing = folder(test_name!());
@@ -46,7 +46,7 @@ fn statistics_at_the_end() {
     let written = std::fs::read_to_string(&file).expect("written");
     assert_eq!(written.lines().filter(|line| line.contains(" endpoint=")).count(), 6, "{written}");
     let mut lines = run("1");
-    let doors = lines.split_off(8);
+    let layers = lines.split_off(8);
     let tables: Vec<&[Vec<String>]> = lines.chunks(4).collect();
     assert_eq!(tables.len(), 2, "one of each endpoint: {lines:?}");
     for table in tables {
@@ -62,29 +62,29 @@ fn statistics_at_the_end() {
     assert_eq!(of_sender[2][2..], ["1", "5", "0", "0", "0", "0"]);
     assert_eq!(of_sender[3][2..], ["1", "1048576", "0", "0", "0", "0"]);
 
-    // Of the doors one was told to be silent; the other has no cells.
-    assert_eq!(doors.len(), 3, "{doors:?}");
-    assert!(doors[0][0].starts_with("pid=") && doors[1][1] == "path", "{doors:?}");
-    assert_eq!(doors[2][1..], ["shm", "1", "1048576", "0", "0", "0", "0"]);
+    // Of the device layers one was told to be silent; the other has no cells.
+    assert_eq!(layers.len(), 3, "{layers:?}");
+    assert!(layers[0][0].starts_with("pid=") && layers[1][1] == "path", "{layers:?}");
+    assert_eq!(layers[2][1..], ["shm", "1", "1048576", "0", "0", "0", "0"]);
 }
 
-/// What a door wants carried.
+/// What a device layer wants carried.
 #[derive(Default)]
 struct Packets(Vec<Vec<u8>>);
 
-impl Port for Packets {
-    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), PortFull> {
+impl PacketTransport for Packets {
+    fn send_packet(&mut self, _to: PeerId, packet: &[u8]) -> Result<(), TransportFull> {
         self.0.push(packet.to_vec());
         Ok(())
     }
 }
 
-/// Two doors of one process, of which the one that receives is silent.
-fn tell_statistics_of_doors() {
+/// Two device layers of one process, of which the one that receives is silent.
+fn tell_statistics_of_layers() {
     let builder = || Endpoint::builder().mechanisms(&["shm"]);
     let (mut data, mut into) = (common::pattern(1, MIB), vec![0; MIB]);
-    let mut one = builder().build_door().expect("made");
-    let mut other = builder().statistics(false).build_door().expect("made");
+    let mut one = builder().build_device_layer().expect("made");
+    let mut other = builder().statistics(false).build_device_layer().expect("made");
     let to_other = one.insert_peer(other.address()).expect("a peer");
     let to_one = other.insert_peer(one.address()).expect("a peer");
     let lend = |memory: &mut [u8], access| {

@@ -120,7 +120,7 @@ fn window(
 type Pattern = fn(&Endpoint, bool, PeerId, Source, usize, &mut Memory);
 const PATTERNS: [(&str, Pattern); 3] = [("posted", posted), ("unexpected", unexpected), ("window", window)];
 
-/// Has all tables grow beyond what comes after: how many messages are under way
+/// Has all tables grow beyond what comes after: how many messages are in flight
 /// at once in a round depends on who runs when.
 fn burst(endpoint: &Endpoint, group: &Group, peers: &[PeerId]) {
     const EACH: usize = 32;
@@ -145,7 +145,7 @@ fn burst(endpoint: &Endpoint, group: &Group, peers: &[PeerId]) {
 
 /// Says of `what` that it allocates, if it does so in each of several times so
 /// many rounds, after a warm-up. A table may still grow in one of them, when more
-/// is under way at once than ever before; what allocates for a message does so in
+/// is in flight at once than ever before; what allocates for a message does so in
 /// each.
 fn allocates(what: &str, run: &mut dyn FnMut(usize)) -> Option<String> {
     run(WARM_UP);
@@ -191,8 +191,9 @@ fn with_each_mechanism(ranks: u32, name: &str, rank: fn(&str, &Group)) {
 
 /// Whether this process's only mechanism works with the peer.
 fn works(endpoint: &Endpoint, peer: PeerId, mechanism: &str) -> bool {
-    let standings = endpoint.standings(peer);
-    let (_, standing) = standings.iter().find(|(name, _)| *name == mechanism).expect("it is in the list");
+    let mechanism_status = endpoint.mechanism_status(peer);
+    let (_, standing) =
+        mechanism_status.iter().find(|(name, _)| *name == mechanism).expect("it is in the list");
     let works = Model::ALL.iter().any(|model| standing.ours.allow_sending(standing.theirs, *model));
     if !works {
         let reason = standing.reason.as_ref().map_or("one way only".to_owned(), ToString::to_string);

@@ -3,7 +3,7 @@
 //! says is the caller's promise, as everywhere in libfabric.
 #![allow(unsafe_code)] // Pointers of C become references and values here.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use lmt::buffer::{Access, Buffer, Segment};
 
@@ -11,6 +11,7 @@ use crate::abi::Errno;
 use crate::lend::{self, Lent};
 use crate::log::Subsystem;
 use crate::refuse::because;
+use crate::wait;
 
 /// The most pieces of one message.
 pub const IOV_LIMIT: usize = 16;
@@ -220,15 +221,11 @@ pub unsafe fn lent(pointer: *const c_void, bytes: usize, access: Access) -> Resu
 }
 
 /// What a list of pieces comes to.
-pub struct Pieces<'a> {
+pub struct Pieces {
     /// All of them, lent to an operation.
     pub buffer: Buffer,
-    /// The bytes, where it is one piece, for the length of the call.
-    pub one: Option<&'a [u8]>,
     /// The address of the first, for the completion.
     pub address: usize,
-    /// The first as it was lent, where it is the only one.
-    pub lent: Option<Lent>,
 }
 
 /// A list of pieces, lent to an operation.
@@ -241,7 +238,7 @@ pub struct Pieces<'a> {
 /// [`Errno::INVAL`]: more than [`IOV_LIMIT`] pieces, or a null pointer where there
 /// is to be a byte.
 #[inline]
-pub unsafe fn pieces<'a>(iov: *const libc::iovec, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
+pub unsafe fn pieces(iov: *const libc::iovec, count: usize, access: Access) -> Result<Pieces, Errno> {
     if count > IOV_LIMIT {
         let why = format_args!("a message has {count} pieces; it may have {IOV_LIMIT}");
         return Err(because(Subsystem::EpData, Errno::INVAL, why));
@@ -259,27 +256,47 @@ pub unsafe fn pieces<'a>(iov: *const libc::iovec, count: usize, access: Access) 
     }
     // SAFETY: the caller's promise for each.
     let buffer = unsafe { lend::segments(&segments[..count], access) }?;
-    let one = if count == 0 { Some(&[][..]) } else { None };
-    Ok(Pieces { buffer, one, address: segments[0].address, lent: None })
+    Ok(Pieces { buffer, address: segments[0].address })
 }
 
 /// The same of one piece.
 ///
 /// # Safety
-/// As [`Lent::new`], unless `pointer` is null. For [`Access::Write`] no byte is
-/// read here.
+/// As [`Lent::new`], unless `pointer` is null.
 ///
 /// # Errors
-/// As [`lent`].
-#[inline]
-pub unsafe fn piece<'a>(pointer: *const c_void, count: usize, access: Access) -> Result<Pieces<'a>, Errno> {
+/// As [`lent`]; [`Errno::FAULT`]: it reaches past the address space.
+#[inline(always)] // The path of a short message: its buffer is made where it is used.
+pub unsafe fn piece(pointer: *const c_void, bytes: usize, access: Access) -> Result<Pieces, Errno> {
     // SAFETY: the caller's promise.
-    let lent = unsafe { lent(pointer, count, access) }?;
-    let one = match access {
-        // SAFETY: the caller's promise: it is lent for reading, for longer than
-        // the call.
-        Access::Read => Some(unsafe { bytes(pointer, count) }?),
-        Access::Write => None,
-    };
-    Ok(Pieces { buffer: lent.rest(0)?, one, address: lent.segment().address, lent: Some(lent) })
+    let lent = unsafe { lent(pointer, bytes, access) }?;
+    Ok(Pieces { buffer: lent.whole()?, address: lent.segment().address })
+}
+
+/// Writes a string, ended by a zero, to where there is room for so many bytes.
+///
+/// # Safety
+/// `to` is null or there is that room.
+pub unsafe fn give_text(text: &str, to: *mut c_char, room_bytes: usize) {
+    // SAFETY: the caller's promise.
+    let Ok([room @ .., last]) = (unsafe { room(to, room_bytes) }) else { return };
+    last.write(0);
+    let mut bytes = text.bytes().chain([0]);
+    for (place, byte) in room.iter_mut().zip(&mut bytes) {
+        place.write(byte as c_char);
+    }
+}
+
+/// What an error of the provider means: written to where there is room, or lasting.
+///
+/// # Safety
+/// `to` is null or room for so many bytes.
+pub unsafe fn give_error_text(prov_errno: c_int, to: *mut c_char, room_bytes: usize) -> *const c_char {
+    let text = Errno(prov_errno.saturating_abs()).text();
+    if to.is_null() || room_bytes == 0 {
+        return wait::lasting(text);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { give_text(text, to, room_bytes) };
+    to
 }

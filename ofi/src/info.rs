@@ -7,10 +7,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::abi::Errno;
-use crate::abi::fabric::{DOMAIN_ATTR_GIVEN_BYTES, DomainAttr, EpAttr, FabricAttr, Info, RxAttr, TxAttr};
+use crate::abi::fabric::{DOMAIN_ATTR_GIVEN_BYTES, DomainAttr, FabricAttr, Info};
 use crate::border;
 use crate::naming::Name;
-use crate::offer::{ADDRESS_FORMAT, Hints, Offer, VERSION};
+use crate::offer::{ADDRESS_FORMAT, Chosen, Hints, Offer, VERSION};
 use crate::state::vector::NAME_BYTES;
 
 /// A string, if there is one.
@@ -147,21 +147,6 @@ pub fn write(offer: &Offer, api_version: u32) -> Result<*mut Info, Errno> {
         unsafe { libc::free(part) };
     }
     Err(Errno::NOMEM)
-}
-
-/// What an endpoint needs to know of the `fi_info` that it is made with.
-#[derive(Clone)]
-pub struct Chosen {
-    /// Capabilities.
-    pub caps: u64,
-    /// The address that it is to have.
-    pub source: Option<Vec<u8>>,
-    /// Of the sending side.
-    pub tx: Option<TxAttr>,
-    /// Of the receiving side.
-    pub rx: Option<RxAttr>,
-    /// Of the endpoint.
-    pub ep: Option<EpAttr>,
 }
 
 /// Reads it.

@@ -5,7 +5,7 @@ use lmt::buffer::{Access, Buffer, Segment};
 
 use crate::abi::Errno;
 use crate::atomic::memory::Target;
-use crate::touch::Touch;
+use crate::touch::FaultSafeCopy;
 
 /// Memory that a caller has lent for the length of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,19 +31,19 @@ impl Lent {
         self.segment
     }
 
-    /// All from byte `from_bytes` on, as an operation's buffer.
+    /// All of it, as an operation's buffer.
     ///
     /// # Errors
     /// [`Errno::FAULT`]: it reaches past the address space.
-    #[inline]
-    pub fn rest(&self, from_bytes: usize) -> Result<Buffer, Errno> {
+    #[inline(always)] // The path of a short message.
+    pub fn whole(&self) -> Result<Buffer, Errno> {
         let Segment { address, bytes } = self.segment;
-        let from_bytes = from_bytes.min(bytes);
-        let address = address.checked_add(from_bytes).ok_or(Errno::FAULT)?;
-        let segment = Segment { address, bytes: bytes - from_bytes };
-        // SAFETY: part of the memory that `new`'s caller has lent. It is
-        // lent to one operation at a time.
-        unsafe { Buffer::new(&[segment], self.access) }.map_err(|_| Errno::FAULT)
+        if bytes > isize::MAX as usize || address.checked_add(bytes).is_none() {
+            return Err(Errno::FAULT);
+        }
+        // SAFETY: the memory that `new`'s caller has lent, to one operation at a time; it ends
+        // within the address space.
+        Ok(unsafe { Buffer::of_one(self.segment, self.access) })
     }
 }
 
@@ -58,16 +58,16 @@ impl Lent {
     /// Copies what is there from byte `from_bytes` on, if it can be read.
     ///
     /// # Errors
-    /// As [`Touch::read`].
-    pub fn read(&self, touch: &mut Touch, from_bytes: usize, into: &mut [u8]) -> Result<(), Errno> {
+    /// As [`FaultSafeCopy::read`].
+    pub fn read(&self, touch: &mut FaultSafeCopy, from_bytes: usize, into: &mut [u8]) -> Result<(), Errno> {
         touch.read(self.part(from_bytes, into.len()), into)
     }
 
     /// Copies bytes to byte `from_bytes` and on, if that can be written.
     ///
     /// # Errors
-    /// As [`Touch::write`]; [`Errno::ACCES`]: it was lent for reading.
-    pub fn write(&self, touch: &mut Touch, from_bytes: usize, bytes: &[u8]) -> Result<(), Errno> {
+    /// As [`FaultSafeCopy::write`]; [`Errno::ACCES`]: it was lent for reading.
+    pub fn write(&self, touch: &mut FaultSafeCopy, from_bytes: usize, bytes: &[u8]) -> Result<(), Errno> {
         if self.access != Access::Write {
             return Err(Errno::ACCES);
         }
@@ -128,8 +128,8 @@ impl Kept {
     /// Copies what is there from byte `start` on, if it can be read.
     ///
     /// # Errors
-    /// As [`Touch::read`].
-    pub fn read(&self, touch: &mut Touch, start: u64, mut into: &mut [u8]) -> Result<(), Errno> {
+    /// As [`FaultSafeCopy::read`].
+    pub fn read(&self, touch: &mut FaultSafeCopy, start: u64, mut into: &mut [u8]) -> Result<(), Errno> {
         for piece in self.pieces(start, into.len()) {
             let (first, rest) = std::mem::take(&mut into).split_at_mut(piece.bytes);
             // SAFETY: part of a buffer whose maker has promised that nobody writes it; of one
@@ -143,8 +143,8 @@ impl Kept {
     /// Copies bytes to byte `start` and on, if that can be written.
     ///
     /// # Errors
-    /// As [`Touch::write`]; [`Errno::ACCES`]: it was lent for reading.
-    pub fn write(&self, touch: &mut Touch, start: u64, mut bytes: &[u8]) -> Result<(), Errno> {
+    /// As [`FaultSafeCopy::write`]; [`Errno::ACCES`]: it was lent for reading.
+    pub fn write(&self, touch: &mut FaultSafeCopy, start: u64, mut bytes: &[u8]) -> Result<(), Errno> {
         if self.access != Access::Write && !bytes.is_empty() {
             return Err(Errno::ACCES);
         }
@@ -184,7 +184,7 @@ impl Room {
         unsafe { segments(&[segment], Access::Write) }
     }
 
-    /// The first bytes, when no receive is under way.
+    /// The first bytes, when no receive is in flight.
     pub(crate) fn received(&self, bytes: usize) -> &[u8] {
         // SAFETY: allocated by `new` and initialized; no receive writes them now.
         let all: &[u8] = unsafe { &*self.0 };

@@ -3,11 +3,11 @@
 
 use std::ffi::c_int;
 
-use crate::abi::fabric::{self, DomainAttr, EpAttr, RxAttr, TxAttr};
+use crate::abi::fabric::{self, DomainAttr, EpAttr};
+use crate::abi::fid::{RxAttr, TxAttr};
 use crate::abi::{flags, provider};
-use crate::atomic::MOST_BYTES;
+use crate::atomic::MAX_BYTES;
 use crate::border::IOV_LIMIT;
-use crate::info::Chosen;
 use crate::naming::{self, Name};
 use crate::state::endpoint::INJECT_MAX_BYTES;
 
@@ -30,7 +30,7 @@ pub const CAPABILITIES: u64 = flags::MSG
 /// What is offered to who asks for nothing in particular. Of atomic operations
 /// nothing is said then: Intel MPI, which takes what it is offered, has windows of
 /// another kind where there are some, and crashes in its first `MPI_Put`.
-const UNASKED: u64 = CAPABILITIES & !flags::ATOMIC;
+const DEFAULT_CAPABILITIES: u64 = CAPABILITIES & !flags::ATOMIC;
 /// And what is offered to those who ask for it by name: others are built on it.
 pub const WITH_OWNER: u64 = CAPABILITIES | flags::PEER | flags::AV_USER_ID;
 /// Those of the sending side, and of the receiving side.
@@ -66,7 +66,7 @@ const PROTOCOL: u32 = flags::PROV_SPECIFIC | 0x6c_6d74;
 const PROTOCOL_VERSION: u32 = 1;
 /// All bits of a tag matter (`FI_TAG_GENERIC`).
 const TAG_FORMAT: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-/// So many operations of a kind may be under way without a thought.
+/// So many operations of a kind may be in flight without a thought.
 pub const QUEUE_SIZE: usize = 1024;
 /// Bytes of the number that goes along with a message.
 pub const DATA_BYTES: usize = 4;
@@ -165,7 +165,7 @@ pub fn offer(hints: &Hints) -> Result<Offer, Refusal> {
     }
     name("fabric", hints.fabric_name.as_deref(), place)?;
     name("domain", hints.domain_name.as_deref(), place)?;
-    let caps = if hints.caps == 0 { UNASKED } else { with_directions(hints.caps) };
+    let caps = if hints.caps == 0 { DEFAULT_CAPABILITIES } else { with_directions(hints.caps) };
     Ok(Offer {
         place,
         caps,
@@ -275,7 +275,7 @@ fn rx(asked: Option<&RxAttr>, caps: u64) -> Result<RxAttr, Refusal> {
 }
 
 fn ep(asked: Option<&EpAttr>, caps: u64) -> Result<EpAttr, Refusal> {
-    let ordered_bytes = if caps & flags::ATOMIC != 0 { MOST_BYTES } else { 0 };
+    let ordered_bytes = if caps & flags::ATOMIC != 0 { MAX_BYTES } else { 0 };
     let mut offered = EpAttr {
         ep_type: fabric::EP_RDM,
         protocol: PROTOCOL,
@@ -388,6 +388,21 @@ pub const VERSION: u32 = provider::version(0, 1);
 /// The version of libfabric's interface that is spoken: a core skips providers
 /// whose version is below what a caller asks for.
 pub const FI_VERSION: u32 = provider::version(2, 6);
+
+/// What an endpoint needs to know of the `fi_info` that it is made with.
+#[derive(Clone)]
+pub struct Chosen {
+    /// Capabilities.
+    pub caps: u64,
+    /// The address that it is to have.
+    pub source: Option<Vec<u8>>,
+    /// Of the sending side.
+    pub tx: Option<TxAttr>,
+    /// Of the receiving side.
+    pub rx: Option<RxAttr>,
+    /// Of the endpoint.
+    pub ep: Option<EpAttr>,
+}
 
 #[cfg(test)]
 #[path = "offer_tests.rs"]

@@ -106,5 +106,5 @@ fn atomic_operations_are_offered_to_who_asks_for_them() {
     let offer = offer(&asked).unwrap();
     assert_eq!(offer.caps & (flags::ATOMIC | flags::REMOTE_WRITE), flags::ATOMIC | flags::REMOTE_WRITE);
     assert_eq!(offer.tx.msg_order, flags::ORDER_SAS | flags::ORDER_ATOMIC);
-    assert_eq!((offer.rx.msg_order, offer.ep.max_order_waw_size), (offer.tx.msg_order, MOST_BYTES));
+    assert_eq!((offer.rx.msg_order, offer.ep.max_order_waw_size), (offer.tx.msg_order, MAX_BYTES));
 }

@@ -59,7 +59,7 @@ pub fn errno_of(error: &OperationError) -> Errno {
             _ => Errno::IO,
         },
         OperationError::Region(error) => match error {
-            RegionError::NotDeclared | RegionError::UsedUp => Errno::NOKEY,
+            RegionError::NotRegistered | RegionError::UsedUp => Errno::NOKEY,
             RegionError::Forbidden(_) => Errno::ACCES,
             RegionError::OutOfBounds { .. } => Errno::INVAL,
             RegionError::TooMany(_) => Errno::NOMEM,
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(errno_of(&OperationError::WouldBlock { id, pending: 1 }), Errno::AGAIN);
         assert_eq!(errno_of(&OperationError::Cancelled), Errno::CANCELED);
         assert_eq!(errno_of(&PeerError::Dead { id }.into()), Errno::CONNRESET);
-        assert_eq!(errno_of(&RegionError::NotDeclared.into()), Errno::NOKEY);
+        assert_eq!(errno_of(&RegionError::NotRegistered.into()), Errno::NOKEY);
         let errno = nix::errno::Errno::EMFILE;
         let short = PeerError::System { id, errno, reason: "no descriptor".to_owned() };
         assert_eq!(errno_of(&short.into()), Errno(errno as i32));

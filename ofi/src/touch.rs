@@ -22,7 +22,7 @@ const FEW_BYTES: usize = 4096;
 
 /// The file, once it is needed. It is as long as the longest copy.
 #[derive(Debug, Default)]
-pub struct Touch(Option<OwnedFd>);
+pub struct FaultSafeCopy(Option<OwnedFd>);
 
 /// A call's answer: how many bytes of `wanted` it moved.
 fn all_of(moved: isize, wanted: usize) -> Result<(), Errno> {
@@ -38,7 +38,7 @@ fn last() -> Errno {
     Errno(nix::errno::Errno::last_raw())
 }
 
-impl Touch {
+impl FaultSafeCopy {
     fn file(&mut self) -> Result<&OwnedFd, Errno> {
         if self.0.is_none() {
             let created = memfd_create(c"lmt-touch", MFdFlags::MFD_CLOEXEC);
@@ -91,12 +91,12 @@ impl Touch {
         all_of(read, bytes.len())
     }
 
-    /// The same as [`Touch::read`] of at most a page of this process's own buffer: by
+    /// The same as [`FaultSafeCopy::read`] of at most a page of this process's own buffer: by
     /// instructions, once the kernel has said that it can be read. That takes a tenth of
     /// the time.
     ///
     /// # Errors
-    /// As [`check`], or [`Touch::read`].
+    /// As [`check`], or [`FaultSafeCopy::read`].
     ///
     /// # Safety
     /// The memory was lent for reading, and if it is still this process's at all, nobody
@@ -114,13 +114,13 @@ impl Touch {
         Ok(())
     }
 
-    /// The same of [`Touch::write`].
+    /// The same of [`FaultSafeCopy::write`].
     ///
     /// # Errors
-    /// As [`check`], or [`Touch::write`].
+    /// As [`check`], or [`FaultSafeCopy::write`].
     ///
     /// # Safety
-    /// As [`Touch::write`].
+    /// As [`FaultSafeCopy::write`].
     pub unsafe fn write_own(&mut self, to: Segment, bytes: &[u8]) -> Result<(), Errno> {
         if to.bytes > FEW_BYTES {
             // SAFETY: the caller's promise.

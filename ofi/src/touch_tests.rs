@@ -52,12 +52,12 @@ impl Drop for Pages {
     }
 }
 
-fn read(touch: &mut Touch, from: Segment) -> Result<Vec<u8>, Errno> {
+fn read(touch: &mut FaultSafeCopy, from: Segment) -> Result<Vec<u8>, Errno> {
     let mut into = vec![0; from.bytes];
     touch.read(from, &mut into).map(|()| into)
 }
 
-fn write(touch: &mut Touch, to: Segment) -> Result<(), Errno> {
+fn write(touch: &mut FaultSafeCopy, to: Segment) -> Result<(), Errno> {
     // SAFETY: part of the test's pages, to which there are no references.
     unsafe { touch.write(to, &vec![2; to.bytes]) }
 }
@@ -65,7 +65,7 @@ fn write(touch: &mut Touch, to: Segment) -> Result<(), Errno> {
 #[test]
 fn memory_is_read_and_written_as_by_this_process() {
     for of_file in [false, true] {
-        let (pages, mut touch) = (Pages::new(of_file), Touch::default());
+        let (pages, mut touch) = (Pages::new(of_file), FaultSafeCopy::default());
         let border = pages.border();
         assert_eq!(read(&mut touch, border), Ok(vec![1; 16]));
         assert_eq!((check(border, false), check(border, true)), (Ok(()), Ok(())));
@@ -81,7 +81,7 @@ fn memory_is_read_and_written_as_by_this_process() {
 
 #[test]
 fn pages_that_may_only_be_read_are_not_written() {
-    let (pages, mut touch) = (Pages::new(false), Touch::default());
+    let (pages, mut touch) = (Pages::new(false), FaultSafeCopy::default());
     pages.protect(libc::PROT_READ);
     let border = pages.border();
     assert_eq!((read(&mut touch, border), check(border, false)), (Ok(vec![1; 16]), Ok(())));
@@ -93,7 +93,7 @@ fn pages_that_may_only_be_read_are_not_written() {
 #[test]
 fn pages_without_rights_and_those_behind_a_file_s_end_are_not_touched() {
     for is_cut in [false, true] {
-        let (pages, mut touch) = (Pages::new(is_cut), Touch::default());
+        let (pages, mut touch) = (Pages::new(is_cut), FaultSafeCopy::default());
         match &pages.1 {
             Some(file) => file.set_len(page_bytes() as u64).expect("it is cut"),
             None => pages.protect(libc::PROT_NONE),
@@ -112,7 +112,7 @@ fn pages_without_rights_and_those_behind_a_file_s_end_are_not_touched() {
 /// A few bytes go another path than many.
 #[test]
 fn an_own_buffer_of_any_length_is_touched_as_far_as_it_can_be() {
-    let (pages, mut touch) = (Pages::new(false), Touch::default());
+    let (pages, mut touch) = (Pages::new(false), FaultSafeCopy::default());
     let (border, first) = (pages.border(), pages.0.addr());
     let segments = [border, Segment { address: first + 1, bytes: FEW_BYTES + 1 }];
     let mut both = |segment: Segment| {
@@ -148,7 +148,7 @@ fn secret_memory_is_touched() {
     // SAFETY: a new mapping, which stays.
     let base = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, libc::MAP_SHARED, fd, 0) };
     assert_ne!(base, libc::MAP_FAILED);
-    let (all, mut touch) = (Segment { address: base.expose_provenance(), bytes }, Touch::default());
+    let (all, mut touch) = (Segment { address: base.expose_provenance(), bytes }, FaultSafeCopy::default());
     assert_eq!((write(&mut touch, all), check(all, true)), (Ok(()), Ok(())));
     assert_eq!(read(&mut touch, all), Ok(vec![2; bytes]));
 }

@@ -9,22 +9,22 @@ use crate::state::sleep::{Armed, WaitedFor};
 use crate::state::{Domain, State};
 
 /// So many looks follow each other at once.
-const HASTY_LOOKS: u32 = 2000;
+const BACK_TO_BACK_POLLS: u32 = 2000;
 /// How long is slept where nothing can be slept in.
-const NAP: Duration = Duration::from_millis(1);
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// When a call is to return that blocks for so many milliseconds; below zero, never.
 pub fn deadline(timeout_ms: c_int) -> Option<Instant> {
     u64::try_from(timeout_ms).ok().map(|ms| Instant::now() + Duration::from_millis(ms))
 }
 
-/// Looks until there is something, at most until the deadline. `is_quiet` says of
+/// Looks until there is something, at most until the deadline. `is_quiescent` says of
 /// the state alone whether a look would find nothing.
 pub fn until<T>(
     domain: &Domain,
     what: WaitedFor,
     deadline: Option<Instant>,
-    is_quiet: impl Fn(&State) -> bool,
+    is_quiescent: impl Fn(&State) -> bool,
     mut look: impl FnMut() -> Option<T>,
 ) -> Option<T> {
     let mut looks = 0;
@@ -36,20 +36,20 @@ pub fn until<T>(
         if left.is_some_and(|left| left.is_zero()) {
             return None;
         }
-        if looks < HASTY_LOOKS {
+        if looks < BACK_TO_BACK_POLLS {
             looks += 1;
             std::hint::spin_loop();
         } else {
-            sleep(domain, what, &is_quiet, left.unwrap_or(Duration::MAX));
+            sleep(domain, what, &is_quiescent, left.unwrap_or(Duration::MAX));
         }
     }
 }
 
 /// Sleeps until something comes, without the lock.
-fn sleep(domain: &Domain, what: WaitedFor, is_quiet: &impl Fn(&State) -> bool, left: Duration) {
+fn sleep(domain: &Domain, what: WaitedFor, is_quiescent: &impl Fn(&State) -> bool, left: Duration) {
     let armed = {
         let mut state = domain.lock();
-        if !is_quiet(&state) {
+        if !is_quiescent(&state) {
             return;
         }
         state.arm(what, false)
@@ -57,13 +57,13 @@ fn sleep(domain: &Domain, what: WaitedFor, is_quiet: &impl Fn(&State) -> bool, l
     match armed {
         Ok(Armed::Sleep(set, limit)) => {
             set.sleep(left.min(limit));
-            if let Some(watch) = domain.lock().around.watch(what) {
+            if let Some(watch) = domain.lock().shared_state.watch(what) {
                 watch.wake();
             }
         }
         Ok(Armed::Look) => std::thread::yield_now(),
         // No descriptor is left: looking again soon works as well.
-        Err(_) => std::thread::sleep(left.min(NAP)),
+        Err(_) => std::thread::sleep(left.min(SLEEP)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use lmt_conformance::require;
 use lmt_fi::abi::{
-    atomic, cm, domain, endpoint, eq, errno::Errno, fabric, flags, peer, provider, rma, tagged,
+    atomic, domain, endpoint, eq, errno::Errno, fabric, fid, flags, peer, provider, rma, tagged,
 };
 
 /// What there is to compare: an expression of C, and our value for it.
@@ -35,12 +35,12 @@ macro_rules! numbers {
 
 fn structures(expected: &mut Expected) {
     structures! { expected;
-        "struct fid" = fabric::Fid { fclass, context, ops }
-        "struct fi_ops" = fabric::Ops { size, close, bind, control, ops_open, tostr, ops_set }
-        "struct fi_tx_attr" = fabric::TxAttr {
+        "struct fid" = fid::Fid { fclass, context, ops }
+        "struct fi_ops" = fid::Ops { size, close, bind, control, ops_open, tostr, ops_set }
+        "struct fi_tx_attr" = fid::TxAttr {
             caps, mode, op_flags, msg_order, comp_order, inject_size, size, iov_limit, rma_iov_limit, tclass,
         }
-        "struct fi_rx_attr" = fabric::RxAttr {
+        "struct fi_rx_attr" = fid::RxAttr {
             caps, mode, op_flags, msg_order, comp_order, total_buffered_recv, size, iov_limit,
         }
         "struct fi_ep_attr" = fabric::EpAttr {
@@ -76,8 +76,8 @@ fn structures(expected: &mut Expected) {
             mr_iov, iov_count, access, offset, requested_key, context, auth_key_size, auth_key, iface, device,
         }
         "struct fi_ops_mr" = domain::OpsMr { size, reg, regv, regattr }
-        "struct fid_domain" = domain::FidDomain { fid, ops, mr }
-        "struct fi_ops_domain" = domain::OpsDomain {
+        "struct fid_domain" = fabric::FidDomain { fid, ops, mr }
+        "struct fi_ops_domain" = fabric::OpsDomain {
             size, av_open, cq_open, endpoint, scalable_ep, cntr_open, poll_open, stx_ctx, srx_ctx,
             query_atomic, query_collective, endpoint2,
         }
@@ -92,20 +92,20 @@ fn structures(expected: &mut Expected) {
         "struct fi_msg_tagged" = tagged::MsgTagged {
             msg_iov, desc, iov_count, addr, tag, ignore, context, data,
         }
-        "struct fi_ops_tagged" = tagged::OpsTagged {
+        "struct fi_ops_tagged" = endpoint::OpsTagged {
             size, recv, recvv, recvmsg, send, sendv, sendmsg, inject, senddata, injectdata,
         }
-        "struct fi_ops_cm" = cm::OpsCm {
+        "struct fi_ops_cm" = endpoint::OpsCm {
             size, setname, getname, getpeer, connect, listen, accept, reject, shutdown, join,
         }
         "struct fi_rma_iov" = rma::RmaIov { addr, len, key }
         "struct fi_msg_rma" = rma::MsgRma {
             msg_iov, desc, iov_count, addr, rma_iov, rma_iov_count, context, data,
         }
-        "struct fi_ops_rma" = rma::OpsRma {
+        "struct fi_ops_rma" = endpoint::OpsRma {
             size, read, readv, readmsg, write, writev, writemsg, inject, writedata, injectdata,
         }
-        "struct fi_ops_atomic" = atomic::OpsAtomic {
+        "struct fi_ops_atomic" = endpoint::OpsAtomic {
             size, write, writev, writemsg, inject, readwrite, readwritev, readwritemsg, compwrite, compwritev,
             compwritemsg, writevalid, readwritevalid, compwritevalid,
         }
@@ -167,11 +167,11 @@ fn numbers(expected: &mut Expected) {
         "FI_FETCH_ATOMIC" = atomic::FETCH_ATOMIC; "FI_COMPARE_ATOMIC" = atomic::COMPARE_ATOMIC;
         "FI_PROV_SPECIFIC" = flags::PROV_SPECIFIC; "FI_MR_BASIC" = flags::MR_BASIC;
         "FI_MR_SCALABLE" = flags::MR_SCALABLE; "FI_MR_PROV_KEY" = flags::MR_PROV_KEY;
-        "FI_CLASS_FABRIC" = fabric::CLASS_FABRIC; "FI_CLASS_DOMAIN" = fabric::CLASS_DOMAIN;
-        "FI_CLASS_EP" = fabric::CLASS_EP; "FI_CLASS_AV" = fabric::CLASS_AV; "FI_CLASS_MR" = fabric::CLASS_MR;
-        "FI_CLASS_CQ" = fabric::CLASS_CQ; "FI_CLASS_CNTR" = fabric::CLASS_CNTR; "FI_CLASS_SRX_CTX" = fabric::CLASS_SRX_CTX;
-        "FI_GETOPSFLAG" = fabric::CONTROL_GETOPSFLAG; "FI_SETOPSFLAG" = fabric::CONTROL_SETOPSFLAG;
-        "FI_ENABLE" = fabric::CONTROL_ENABLE; "FI_GETWAITOBJ" = fabric::CONTROL_GETWAITOBJ;
+        "FI_CLASS_FABRIC" = fid::CLASS_FABRIC; "FI_CLASS_DOMAIN" = fid::CLASS_DOMAIN;
+        "FI_CLASS_EP" = fid::CLASS_EP; "FI_CLASS_AV" = fid::CLASS_AV; "FI_CLASS_MR" = fid::CLASS_MR;
+        "FI_CLASS_CQ" = fid::CLASS_CQ; "FI_CLASS_CNTR" = fid::CLASS_CNTR; "FI_CLASS_SRX_CTX" = fid::CLASS_SRX_CTX;
+        "FI_GETOPSFLAG" = fid::CONTROL_GETOPSFLAG; "FI_SETOPSFLAG" = fid::CONTROL_SETOPSFLAG;
+        "FI_ENABLE" = fid::CONTROL_ENABLE; "FI_GETWAITOBJ" = fid::CONTROL_GETWAITOBJ;
         "FI_EP_UNSPEC" = fabric::EP_UNSPEC; "FI_EP_RDM" = fabric::EP_RDM;
         "FI_PROGRESS_UNSPEC" = fabric::PROGRESS_UNSPEC; "FI_PROGRESS_MANUAL" = fabric::PROGRESS_MANUAL;
         "FI_THREAD_UNSPEC" = fabric::THREAD_UNSPEC; "FI_THREAD_SAFE" = fabric::THREAD_SAFE;
@@ -182,8 +182,8 @@ fn numbers(expected: &mut Expected) {
         "FI_MR_COMPLETE" = eq::MR_COMPLETE; "FI_AV_COMPLETE" = eq::AV_COMPLETE;
         "FI_CNTR_EVENTS_COMP" = eq::CNTR_EVENTS_COMP; "FI_EVENT" = flags::EVENT;
         "FI_SYMMETRIC" = flags::SYMMETRIC; "FI_SYNC_ERR" = flags::SYNC_ERR; "FI_REG_MR" = flags::REG_MR;
-        "FI_CLASS_EQ" = fabric::CLASS_EQ; "FI_CLASS_POLL" = fabric::CLASS_POLL;
-        "FI_ALIAS" = fabric::CONTROL_ALIAS; "FI_GETWAIT" = fabric::CONTROL_GETWAIT;
+        "FI_CLASS_EQ" = fid::CLASS_EQ; "FI_CLASS_POLL" = fid::CLASS_POLL;
+        "FI_ALIAS" = fid::CONTROL_ALIAS; "FI_GETWAIT" = fid::CONTROL_GETWAIT;
         "FI_ENOEQ" = Errno::NOEQ.0;
         "FI_CQ_FORMAT_UNSPEC" = eq::CQ_FORMAT_UNSPEC; "FI_CQ_FORMAT_CONTEXT" = eq::CQ_FORMAT_CONTEXT;
         "FI_CQ_FORMAT_MSG" = eq::CQ_FORMAT_MSG; "FI_CQ_FORMAT_DATA" = eq::CQ_FORMAT_DATA;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lmt_core::config::Config;
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 use lmt_core::selection::Source;
 
 use crate::collectives::CollectiveRule;
@@ -46,7 +46,7 @@ impl Default for SelectionSettings {
 pub struct MechanismSetting {
     /// The mechanism or family.
     pub mechanism: String,
-    /// The key, one of [`lmt_core::mechanism::Lmt::keys`].
+    /// The key, one of [`lmt_core::mechanism::Settings::keys`].
     pub key: String,
     /// Its value.
     pub value: Value,

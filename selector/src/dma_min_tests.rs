@@ -1,5 +1,5 @@
 use super::*;
-use crate::topology::testing::{BARCELONA, DUNNINGTON, E5345, X5460, X5650, cpus, machine};
+use crate::topology::testing::{DUNNINGTON, E5345, cpus, machine};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -49,36 +49,6 @@ fn a_process_of_unknown_place_counts_for_every_cache() {
     let group = [cpus([0]), CpuSet::EMPTY, CpuSet::EMPTY];
     assert_eq!(by_processes(&machine, &group), 4 * MIB / 6);
     assert_eq!(by_processes(&machine, &[cpus([0]), CpuSet::EMPTY]), MIB);
-}
-
-/// One and a half times an E5345's: 6 MiB / (2 x 2) = 1.5 MiB, 6 MiB / 2 = 3 MiB.
-#[test]
-fn x5460_is_half_as_much_again() {
-    let machine = machine(X5460);
-    assert_eq!(by_cores(&machine, &cpus([3])), 1_572_864);
-    assert_eq!(by_processes(&machine, &[cpus([2]), cpus([3])]), 1_572_864);
-    assert_eq!(by_processes(&machine, &[cpus([0]), cpus([3])]), 3_145_728);
-}
-
-/// 12 MiB / (2 x 6 cores) = 1 MiB: twelve hardware threads are six cores. By
-/// processes, two on one L3: 12 MiB / 4 = 3 MiB, one on each: 12 MiB / 2 = 6 MiB.
-#[test]
-fn two_westmere() {
-    let machine = machine(X5650);
-    assert_eq!(by_cores(&machine, &cpus([0])), 1_048_576);
-    assert_eq!(by_cores(&machine, &cpus([23])), 1_048_576);
-    assert_eq!(by_processes(&machine, &[cpus([0]), cpus([2])]), 3_145_728);
-    assert_eq!(by_processes(&machine, &[cpus([0]), cpus([12])]), 6_291_456);
-}
-
-/// The largest cache is the L3: 2 MiB / (2 x 4 cores) = 256 KiB. By processes,
-/// two on it: 2 MiB / 4 = 512 KiB.
-#[test]
-fn four_barcelona() {
-    let machine = machine(BARCELONA);
-    assert_eq!(by_cores(&machine, &cpus([7])), 262_144);
-    assert_eq!(by_processes(&machine, &[cpus([4]), cpus([7])]), 524_288);
-    assert_eq!(by_processes(&machine, &[cpus([3]), cpus([4])]), 1_048_576);
 }
 
 /// 16 MiB / (2 x 6 cores) = 16777216 / 12 = 1398101.33, rounded down. By

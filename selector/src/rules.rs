@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use lmt_core::selection::{Reuse, Source, Warmth, WayName};
+use lmt_core::selection::{PathName, Reuse, Source, Warmth};
 
 use crate::topology::Place;
 
@@ -22,13 +22,13 @@ pub enum Take {
     /// Inbox cells. Such a rule begins at 0, and ends at 1 MiB at most.
     Eager,
     /// These ways, in order; what else works follows them in its usual order.
-    Ways(Vec<WayName>),
+    Ways(Vec<PathName>),
 }
 
 /// How fast the kernel copies between two processes where it may.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum SingleCopy {
-    /// In at most [`SingleCopy::FAST_UP_TO`] times the time of a plain copy.
+    /// In at most [`SingleCopy::MAX_FAST_RATIO`] times the time of a plain copy.
     Fast,
     /// More slowly, or not at all, or nobody can say.
     Slow,
@@ -42,12 +42,12 @@ impl SingleCopy {
     /// were measured: on a virtual machine of Intel's the look found 1.9 to 2.1; on one of
     /// AMD's, where two copies were faster by far, a message of 1 MiB took four times a
     /// plain copy's time by a single copy.
-    pub const FAST_UP_TO: f32 = 3.0;
+    pub const MAX_FAST_RATIO: f32 = 3.0;
 
     /// What it is where a single copy takes so many times a plain copy's time.
     pub fn of(times_plain_copy: Option<f32>) -> Self {
         match times_plain_copy {
-            Some(times) if times <= Self::FAST_UP_TO => Self::Fast,
+            Some(times) if times <= Self::MAX_FAST_RATIO => Self::Fast,
             _ => Self::Slow,
         }
     }

@@ -11,8 +11,7 @@ use std::time::Instant;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model};
-use lmt_core::mechanisms::Standing;
+use lmt_core::mechanism::{Abilities, MechanismStatus, Model};
 use lmt_core::rendezvous::Candidates;
 use lmt_core::selection::{
     Decisions, Hints, KnownMechanism, Message, Policy, Reuse, Situation, Variant, Warmth,
@@ -22,7 +21,7 @@ use lmt_selector::policy::RulePolicy;
 use lmt_selector::rules::{Authority, Bound, Layer, Rule, Take};
 use lmt_selector::topology::Machine;
 
-const MOST_NS: f64 = 20.0;
+const MAX_NS: f64 = 20.0;
 const ROUNDS: usize = 101;
 const LOOKUPS: usize = 1 << 16;
 
@@ -47,7 +46,7 @@ fn rules() -> Vec<Rule> {
 fn decisions() -> Decisions {
     let able = Abilities { read: true, write: true, cooperate: true };
     let known = |name, models| {
-        let standing = Standing { ours: able, theirs: able, reason: None };
+        let standing = MechanismStatus { ours: able, theirs: able, reason: None };
         KnownMechanism::new(name, models, standing)
     };
     let mechanisms = [
@@ -74,7 +73,7 @@ fn decisions() -> Decisions {
         mechanisms: &mechanisms,
         config: &config,
         is_connected: true,
-        has_box: true,
+        has_fast_box: true,
         is_one_sided: false,
     })
 }
@@ -132,5 +131,5 @@ fn a_lookup_costs_under_20_ns() {
     };
     let (lookup_ns, copy_ns) = (median(lookups), median(copies));
     println!("a lookup with a copy of its list: {lookup_ns:.1} ns; the copy alone: {copy_ns:.1} ns");
-    assert!(lookup_ns < MOST_NS, "a lookup takes {lookup_ns:.1} ns, and must take less than {MOST_NS}");
+    assert!(lookup_ns < MAX_NS, "a lookup takes {lookup_ns:.1} ns, and must take less than {MAX_NS}");
 }

@@ -111,13 +111,6 @@ fn cpus<const N: usize>(cpus: [usize; N]) -> CpuSet {
 }
 
 #[test]
-fn this_machine() {
-    let described = load_with(&[]).expect("it can be described");
-    assert!(described.is_this_system);
-    assert_eq!(described.source, "this machine");
-}
-
-#[test]
 fn the_synthetic_variable() {
     let e5345 = "package:2 l2:2(size=4194304) core:2 pu:1";
     let described = load_with(&[("HWLOC_SYNTHETIC", OsStr::new(e5345))]).expect("it is right");

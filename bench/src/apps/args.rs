@@ -6,17 +6,17 @@ use lmt_collectives::Kind;
 use super::asp::SERIAL_VERTICES;
 use super::is::Class;
 use super::job::Problem;
-use crate::cli::{Format, Pin, parse_count, parse_pin, parse_repetitions};
 use crate::collectives::{self, args::name_of};
 use crate::error::BenchError;
 use crate::memory::Memory;
+use crate::options::{Format, Pin, parse_count, parse_pin, parse_repetitions};
 
 /// The most ranks of an application.
-const MOST_RANKS: u32 = 1024;
+const MAX_RANKS: u32 = 1024;
 /// The most vertices.
-const MOST_VERTICES: u32 = 65_536;
+const MAX_VERTICES: u32 = 65_536;
 /// Beyond, a serial run takes minutes, in which nothing is heard from the ranks.
-const MOST_SERIAL_VERTICES: u32 = 4096;
+const MAX_SERIAL_VERTICES: u32 = 4096;
 
 /// `lmt app`.
 #[derive(Debug, Args)]
@@ -105,9 +105,9 @@ impl App {
     pub fn parts(&self) -> Result<(Problem, &RunningArgs), BenchError> {
         match *self {
             Self::Is { class, ref running } => Ok((Problem::Is(class), running)),
-            Self::Asp { vertices, check: Some(Check::Serial), .. } if vertices > MOST_SERIAL_VERTICES => {
+            Self::Asp { vertices, check: Some(Check::Serial), .. } if vertices > MAX_SERIAL_VERTICES => {
                 Err(BenchError::Usage(format!(
-                    "a serial run with {vertices} vertices takes too long; take --check sample, or {MOST_SERIAL_VERTICES} at most"
+                    "a serial run with {vertices} vertices takes too long; take --check sample, or {MAX_SERIAL_VERTICES} at most"
                 )))
             }
             Self::Asp { vertices, check, ref running } => {
@@ -136,9 +136,9 @@ pub fn algorithms(problem: Problem, asked: Option<&str>) -> Result<Vec<String>, 
 }
 
 fn parse_app_ranks(text: &str) -> Result<u32, String> {
-    parse_count(text, "an application's ranks", 1, MOST_RANKS.into()).map(|ranks| ranks as u32)
+    parse_count(text, "an application's ranks", 1, MAX_RANKS.into()).map(|ranks| ranks as u32)
 }
 
 fn parse_vertices(text: &str) -> Result<u32, String> {
-    parse_count(text, "vertices", 1, MOST_VERTICES.into()).map(|vertices| vertices as u32)
+    parse_count(text, "vertices", 1, MAX_VERTICES.into()).map(|vertices| vertices as u32)
 }

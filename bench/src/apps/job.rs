@@ -1,13 +1,9 @@
-//! What the ranks of an application are asked to do, and what each does.
+//! What the ranks of an application are asked to do.
 
-use lmt_collectives::{Algorithm, GroupError};
 use serde::{Deserialize, Serialize};
 
-use super::asp::Paths;
-use super::comm::Comm;
-use super::is::{Class, ITERATIONS, Sort};
-use crate::error::BenchError;
-use crate::memory::{Memory, room};
+use super::is::{Class, ITERATIONS};
+use crate::memory::Memory;
 
 /// An application and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,82 +130,4 @@ impl Problem {
             Self::Asp { vertices, .. } => f64::from(vertices).powi(3),
         }
     }
-
-    /// The memory that all ranks need together, in bytes, about.
-    pub fn bytes(self, ranks: u32) -> u64 {
-        match self {
-            Self::Is(class) => Sort::bytes(class),
-            Self::Asp { vertices, serial } => Paths::bytes(vertices, ranks, serial),
-        }
-    }
-
-    /// A rank's part.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn start(self, rank: u32, job: &AppJob) -> Result<Box<dyn Application>, BenchError> {
-        let AppJob { ranks, buffers, fault, .. } = *job;
-        // Found out before anything is taken, of which a part may be had.
-        room(usize::try_from(self.bytes(ranks) / u64::from(ranks)).unwrap_or(usize::MAX))?;
-        Ok(match self {
-            Self::Is(class) => Box::new(Sort::new(class, rank, ranks, buffers, fault)?),
-            Self::Asp { vertices, serial } => {
-                Box::new(Paths::new(vertices, rank, ranks, buffers, serial, fault)?)
-            }
-        })
-    }
-}
-
-/// One rank's part of an application.
-pub trait Application {
-    /// Does it once, and verifies what came of it. `watch` is told how much of how much
-    /// is done.
-    ///
-    /// # Errors
-    /// A call failed, or memory is short.
-    fn run(&mut self, comm: &Comm<'_>, watch: Watch<'_>) -> Result<Round, AppError>;
-
-    /// How many known results all ranks together must find; `None` where it is enough
-    /// that none is wrong.
-    fn checks(&self) -> Option<u64>;
-
-    /// By what the data is moved.
-    ///
-    /// # Errors
-    /// The call would fail.
-    fn algorithm(&mut self, comm: &Comm<'_>) -> Result<Algorithm, GroupError>;
-}
-
-/// Who is told how far a run has come.
-pub type Watch<'a> = &'a mut dyn FnMut(u32, u32) -> Result<(), BenchError>;
-
-/// What a rank has of one run.
-#[derive(Clone, Debug)]
-pub struct Round {
-    /// From the first rank's start on.
-    pub seconds: f64,
-    /// Of these, in collective operations.
-    pub communication_seconds: f64,
-    /// The verification.
-    pub finding: Finding,
-}
-
-/// What a rank's verification found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Known results that came out.
-    pub checks: u64,
-    /// What is wrong, in a sentence.
-    pub fault: Option<String>,
-}
-
-/// Why a run ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    /// A call.
-    #[error(transparent)]
-    Group(#[from] GroupError),
-    /// Something else.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
 }

@@ -3,6 +3,7 @@
 //! Distributed Computing 73, 2013).
 #![forbid(unsafe_code)]
 
+pub mod application;
 pub mod args;
 pub mod asp;
 pub mod comm;
@@ -11,14 +12,16 @@ pub mod job;
 pub mod random;
 pub mod rank;
 mod show;
+mod start;
 mod words;
 
 use nix::unistd::Pid;
 
+use crate::asked::place;
 use crate::cache;
 use crate::choice::choose;
-use crate::commands::{complain, place, print};
-use crate::engine::Engine;
+use crate::console::{complain, print};
+
 use crate::environment::Environment;
 use crate::error::BenchError;
 use crate::group::{self, Group};
@@ -35,14 +38,14 @@ use show::Shown;
 ///
 /// # Errors
 /// What was asked for does not exist, a rank failed, or the verification did.
-pub fn run<E: Engine>(engine: &E, args: &AppArgs) -> Result<(), BenchError> {
+pub fn run(args: &AppArgs) -> Result<(), BenchError> {
     let (problem, running) = args.app.parts()?;
     let algorithms = algorithms(problem, running.algorithm.as_deref())?;
     cache::check_memory("the ranks need", problem.memory_bytes(), "take a smaller problem")?;
     let job = AppJob {
         problem,
         algorithms,
-        mechanisms: choose(engine, running.mechanism.as_deref(), running.buffers)?.mechanisms,
+        mechanisms: choose(running.mechanism.as_deref(), running.buffers)?.mechanisms,
         ranks: running.ranks,
         repetitions: running.repetitions,
         buffers: running.buffers,
@@ -93,7 +96,7 @@ fn measure(job: &AppJob) -> Result<Vec<Outcome>, BenchError> {
     let mut ranks: Group = Processes::start(RANK_COMMAND, &assignments)?;
     let cards = group::cards(&mut ranks, job.ranks as usize, &mut hear)?;
     ranks.tell(&cards).map_err(|error| failure("a rank cannot be told its peers", &error))?;
-    let result = group::hear_all(&mut ranks, job.ranks, &mut hear);
+    let result = group::follow_ranks(&mut ranks, job.ranks, &mut hear);
     progress.end();
     result.map(|()| outcomes)
 }

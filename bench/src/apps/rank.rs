@@ -8,15 +8,15 @@ use lmt::{Address, Endpoint};
 use lmt_collectives::{Algorithm, Group, GroupError};
 use serde::{Deserialize, Serialize};
 
+use super::application::{AppError, Application, Round};
 use super::comm::Comm;
-use super::job::{AppError, AppJob, Application, Outcome, Round, Turn};
+use super::job::{AppJob, Outcome, Turn};
 use crate::collectives::args::AUTO;
 use crate::ending::end_with;
-use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::group::{self, Tell};
 use crate::job::{Event, RankCard};
-use crate::processes::{pin, read_line};
+use crate::rank_side::{pin, read_line};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "app-rank";
@@ -42,15 +42,15 @@ pub struct Assignment {
 ///
 /// # Errors
 /// [`BenchError::RankFailed`], once the command knows why.
-pub fn rank_main<E: Engine<Opened = Endpoint>>(engine: &E) -> Result<(), BenchError> {
+pub fn rank_main() -> Result<(), BenchError> {
     group::live(|input, tell| {
         let Assignment { rank, parent, job } = read_line(input)?;
         end_with(parent)?;
         if let Some(&cpu) = job.cpus.get(rank as usize) {
             pin(rank, cpu)?;
         }
-        let endpoints = group::open_all(engine, &job.mechanisms, rank, job.ranks)?;
-        let groups = meet(engine, &job, &endpoints, input, tell)?;
+        let endpoints = group::open_all(&job.mechanisms)?;
+        let groups = meet(&job, &endpoints, input, tell)?;
         let application = job.problem.start(rank, &job)?;
         Course {
             job: &job,
@@ -67,14 +67,13 @@ pub fn rank_main<E: Engine<Opened = Endpoint>>(engine: &E) -> Result<(), BenchEr
 }
 
 /// Makes a group for each mechanism, of the endpoints of all ranks.
-fn meet<'e, E: Engine<Opened = Endpoint>>(
-    engine: &E,
+fn meet<'e>(
     job: &AppJob,
     endpoints: &'e [Endpoint],
     input: &mut impl BufRead,
     tell: Tell<'_>,
 ) -> Result<Vec<Group<'e>>, BenchError> {
-    let addresses = endpoints.iter().map(|endpoint| engine.address(endpoint)).collect();
+    let addresses = endpoints.iter().map(|endpoint| endpoint.address().to_bytes()).collect();
     tell(Event::Card(RankCard { addresses, ..RankCard::default() }))?;
     let cards: Vec<RankCard> = read_line(input)?;
     let group = |(index, endpoint): (usize, &'e Endpoint)| {

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::job::{AppJob, Outcome, Turn};
-use crate::cli::Format;
+use crate::console::{json, written};
 use crate::environment::Environment;
 use crate::error::BenchError;
+use crate::options::Format;
 use crate::output::{head, quoted};
 use crate::stats::{Summary, median_ratio};
 
@@ -98,14 +99,11 @@ impl<'a> Shown<'a> {
     /// # Errors
     /// They cannot be written.
     pub fn written(&self, format: Format, environment: &Environment) -> Result<String, BenchError> {
-        let mut out = Vec::new();
-        let written = match format {
-            Format::Table => self.table(&mut out, environment),
-            Format::Csv => self.csv(&mut out),
-            Format::Json => self.json(&mut out, environment),
-        };
-        written.map_err(|error| BenchError::from_output(&error))?;
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        match format {
+            Format::Table => written(|out| self.table(out, environment)),
+            Format::Csv => written(|out| self.csv(out)),
+            Format::Json => self.json(environment),
+        }
     }
 
     fn table(&self, out: &mut dyn Write, environment: &Environment) -> io::Result<()> {
@@ -186,7 +184,7 @@ impl<'a> Shown<'a> {
         })
     }
 
-    fn json(&self, out: &mut dyn Write, environment: &Environment) -> io::Result<()> {
+    fn json(&self, environment: &Environment) -> Result<String, BenchError> {
         #[derive(Serialize)]
         struct Document<'a> {
             environment: &'a Environment,
@@ -196,8 +194,7 @@ impl<'a> Shown<'a> {
         }
         let document =
             Document { environment, settings: self.job, compared_with: &self.base, rows: &self.rows };
-        serde_json::to_writer_pretty(&mut *out, &document)?;
-        writeln!(out)
+        json(&document)
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use lmt_collectives::{Algorithm, Kind};
 
 use crate::error::BenchError;
-use crate::peers::Search;
+use crate::peers::search::Search;
 
 /// What stands for the library's own choice.
 pub const AUTO: &str = "auto";

@@ -8,8 +8,7 @@ use lmt_collectives::{Group, Operation};
 
 use super::access::{Access, Reach};
 use super::plan::{Plan, Turns};
-use super::rank::Outcome;
-use super::words::{Answer, Ask};
+use super::words::{Answer, Ask, Outcome};
 use crate::error::BenchError;
 use crate::job::stride_bytes;
 use crate::memory::Pages;
@@ -45,7 +44,7 @@ pub(super) fn with_accessor(
     endpoint.scope(|scope| {
         // SAFETY: the memory is valid until the process ends, and nothing refers to it
         // but this region: a write that ends after the scope meets nobody.
-        let region = unsafe { scope.declare(memory, Protection::READ_WRITE) };
+        let region = unsafe { scope.register_memory(memory, Protection::READ_WRITE) };
         let key = region.map_err(|error| failed(&error))?.key();
         let keys = exchange(group, &key)?;
         let mut groups = Vec::new();

@@ -8,26 +8,8 @@ use super::ranks::{Ranks, Turned};
 use super::result::{Row, Times};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
-use crate::peers::{Contenders, MpiTurn, Peer, warm_up};
+use crate::peers::{Contenders, MpiTurn, Peer, Shown, warm_up};
 use crate::warm_up::{Next, WarmUp};
-
-/// Who hears how it goes.
-pub(super) trait Listener {
-    /// All have started.
-    ///
-    /// # Errors
-    /// It cannot be shown.
-    fn begin(&mut self) -> Result<(), BenchError>;
-    /// So many of all rounds are done.
-    fn progress(&mut self, done: u64, total: u64);
-    /// Something worth a line.
-    fn note(&mut self, sentence: &str);
-    /// A size is done.
-    ///
-    /// # Errors
-    /// It cannot be shown.
-    fn size(&mut self, row: &Row) -> Result<(), BenchError>;
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
@@ -47,7 +29,7 @@ pub(super) struct Measuring<'a> {
     plan: &'a Plan,
     ranks: Ranks,
     peers: Contenders<'a>,
-    listener: &'a mut dyn Listener,
+    shown: &'a Shown<'a, Row>,
     interrupt: &'a Interrupt,
     done: u64,
     /// Where each contender of ours is unsuitable: its name and why.
@@ -64,7 +46,7 @@ impl<'a> Measuring<'a> {
         peers: &[Peer],
         cores: usize,
         interrupt: &'a Interrupt,
-        listener: &'a mut dyn Listener,
+        shown: &'a Shown<'a, Row>,
     ) -> Result<Self, BenchError> {
         let setup = crate::peers::Setup {
             ranks: plan.ranks,
@@ -73,8 +55,8 @@ impl<'a> Measuring<'a> {
             buffer_bytes: plan.buffer_bytes(),
         };
         let mut peers = Contenders::new(peers, true, setup, interrupt);
-        let ranks = peers.restart(0, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
-        Ok(Self { plan, ranks, peers, listener, interrupt, done: 0, unsuitable: Vec::new() })
+        let ranks = peers.restart(0, &mut |sentence| shown.note(sentence), |_| Ranks::start(plan))?;
+        Ok(Self { plan, ranks, peers, shown, interrupt, done: 0, unsuitable: Vec::new() })
     }
 
     /// Measures every size.
@@ -82,7 +64,7 @@ impl<'a> Measuring<'a> {
     /// # Errors
     /// One of our ranks fails, no algorithm suits, or a signal came.
     pub fn run(mut self) -> Result<Vec<Row>, BenchError> {
-        self.listener.begin()?;
+        self.shown.begin()?;
         let (mut courses, mut rows) = (Vec::new(), Vec::new());
         let passes = self.peers.passes(self.plan.repetitions);
         for pass in 0..passes {
@@ -105,9 +87,9 @@ impl<'a> Measuring<'a> {
     /// Ends everybody, and starts them in the order of this pass.
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ranks.end();
-        let (plan, listener) = (self.plan, &mut *self.listener);
+        let (plan, shown) = (self.plan, self.shown);
         self.ranks =
-            self.peers.restart(pass, &mut |sentence| listener.note(sentence), |_| Ranks::start(plan))?;
+            self.peers.restart(pass, &mut |sentence| shown.note(sentence), |_| Ranks::start(plan))?;
         Ok(())
     }
 
@@ -170,7 +152,7 @@ impl<'a> Measuring<'a> {
             course.rounds += 1;
             self.done += 1;
             let total = u64::from(self.plan.repetitions) * self.plan.sizes.len() as u64;
-            self.listener.progress(self.done, total);
+            self.shown.progress(self.done, total);
         }
         Ok(())
     }
@@ -204,7 +186,7 @@ impl<'a> Measuring<'a> {
         match self.peers.turn(index, &turn) {
             Ok(seconds) => Ok(seconds.into_iter().reduce(f64::max)),
             Err(sentence) => {
-                self.listener.note(&sentence);
+                self.shown.note(&sentence);
                 Ok(None)
             }
         }
@@ -228,7 +210,7 @@ impl<'a> Measuring<'a> {
         let times: Vec<&Times> = course.contenders.iter().map(|(_, times)| times).collect();
         let row = Row::of(bytes, course.iterations, &times, auto, verified_calls);
         if let Some(row) = &row {
-            self.listener.size(row)?;
+            self.shown.size(row)?;
         }
         Ok(row)
     }

@@ -16,29 +16,28 @@ mod show;
 mod words;
 pub mod workload;
 
-use std::io::{self, Write};
-
+use crate::args::BenchArgs;
+use crate::asked::place;
 use crate::cache;
-use crate::cli::{BenchArgs, Format};
-use crate::commands::{complain, place, print};
+use crate::console::{json, print, written};
 use crate::environment::{Environment, allowed_cpus, buffers};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
-use crate::peers;
+use crate::options::Format;
 use crate::peers::show::PeerCard;
+use crate::peers::{self, Shown};
 use crate::progress::Progress;
 use crate::sizes::{human, parse_sizes};
 use args::{algorithms, name_of};
-use measure::{Listener, Measuring};
+use measure::Measuring;
 use plan::{ELEMENT_BYTES, Plan, Turns, is_reduction};
-use result::Row;
 use show::Findings;
 use workload::Work;
 
 /// The sizes of operations and of accesses by default.
 const DEFAULT_SIZES: [&str; 2] = ["8..1MiB", "4KiB..4MiB"];
 /// MPI counts bytes in a C int.
-const MOST_MPI_BYTES: u64 = (1 << 31) - 1;
+const MAX_MPI_BYTES: u64 = (1 << 31) - 1;
 
 /// Measures what was asked for and writes it.
 ///
@@ -57,18 +56,17 @@ pub fn bench(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
     let environment =
         Environment::of(&plan.cpus, buffers(plan.buffers, plan.in_use, plan.rotation_bytes, plan.ranks));
     let progress = Progress::new();
-    let mut shown = Shown {
-        plan: &plan,
-        environment: &environment,
-        peers: &cards,
-        progress: &progress,
-        as_table: args.format == Format::Table,
-    };
+    let shown = Shown::new(&progress).with_table(
+        args.format == Format::Table,
+        |out| show::begin_table(out, &plan, &environment, &cards),
+        |out, row| show::table_rows(out, &plan, row),
+    );
     let cores = allowed_cpus()?.len();
-    let measured = Measuring::start(&plan, &found, cores, &interrupt, &mut shown).and_then(Measuring::run);
+    let measured = Measuring::start(&plan, &found, cores, &interrupt, &shown).and_then(Measuring::run);
     progress.end();
     let rows = measured?;
-    shown.write(|out| show::end_table(out, &plan, &rows))?;
+    shown.end(|out| show::end_table(out, &plan, &rows))?;
+    drop(shown);
     tell(&Findings { environment, settings: plan, peers: cards, rows }, args.format)
 }
 
@@ -76,16 +74,8 @@ pub fn bench(work: Work, args: &BenchArgs) -> Result<(), BenchError> {
 fn tell(findings: &Findings, format: Format) -> Result<(), BenchError> {
     match format {
         Format::Table => Ok(()),
-        Format::Csv => {
-            let mut text = Vec::new();
-            show::csv(&mut text, findings).map_err(|error| BenchError::from_output(&error))?;
-            print(&String::from_utf8_lossy(&text))
-        }
-        Format::Json => {
-            let text = serde_json::to_string_pretty(findings)
-                .map_err(|error| BenchError::Failure(format!("the results cannot be written: {error}")))?;
-            print(&format!("{text}\n"))
-        }
+        Format::Csv => print(&written(|out| show::csv(out, findings))?),
+        Format::Json => print(&json(findings)?),
     }
 }
 
@@ -183,7 +173,7 @@ fn sizes(work: Work, args: &BenchArgs) -> Result<Vec<u64>, BenchError> {
 /// How much the buffers rotate through, and whether they fit into memory beside those
 /// of so many peers.
 fn fit(plan: &mut Plan, args: &BenchArgs, peers: u64) -> Result<(), BenchError> {
-    if let Some(bytes) = plan.sizes.iter().find(|&&bytes| peers > 0 && bytes > MOST_MPI_BYTES) {
+    if let Some(bytes) = plan.sizes.iter().find(|&&bytes| peers > 0 && bytes > MAX_MPI_BYTES) {
         return Err(BenchError::Usage(format!(
             "{} is more than MPI takes at once; stay below 2GiB",
             human(*bytes)
@@ -197,45 +187,6 @@ fn fit(plan: &mut Plan, args: &BenchArgs, peers: u64) -> Result<(), BenchError> 
     let sets = peers + 1 + u64::from(plan.verify);
     let needed = plan.buffer_bytes().saturating_mul(2 * u64::from(plan.ranks)).saturating_mul(sets);
     cache::check_memory("the buffers need", needed, "take smaller --sizes or fewer ranks")
-}
-
-/// Rows as they come.
-struct Shown<'a> {
-    plan: &'a Plan,
-    environment: &'a Environment,
-    peers: &'a [PeerCard],
-    progress: &'a Progress,
-    as_table: bool,
-}
-
-impl Shown<'_> {
-    fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
-        if !self.as_table {
-            return Ok(());
-        }
-        self.progress.suspend(|| {
-            let mut out = io::stdout().lock();
-            write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
-        })
-    }
-}
-
-impl Listener for Shown<'_> {
-    fn begin(&mut self) -> Result<(), BenchError> {
-        self.write(|out| show::begin_table(out, self.plan, self.environment, self.peers))
-    }
-
-    fn progress(&mut self, done: u64, total: u64) {
-        self.progress.show(done, total);
-    }
-
-    fn note(&mut self, sentence: &str) {
-        self.progress.suspend(|| complain(sentence));
-    }
-
-    fn size(&mut self, row: &Row) -> Result<(), BenchError> {
-        self.write(|out| show::table_rows(out, self.plan, row))
-    }
 }
 
 #[cfg(test)]

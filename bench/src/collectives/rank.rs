@@ -11,7 +11,7 @@ use lmt_collectives::{Element, Group, GroupError, Operation, Operator, Reduction
 use super::calls::{Calls, GARBAGE, lengths};
 use super::contention;
 use super::plan::{Plan, Turns};
-use super::words::{Answer, Ask, Assignment};
+use super::words::{Answer, Ask, Assignment, Outcome};
 use super::workload::Work;
 use crate::ending::end_with;
 use crate::error::BenchError;
@@ -19,13 +19,11 @@ use crate::memory::Held;
 use crate::patterns::arena::Arena;
 use crate::patterns::guarded::{Against, Guarded};
 use crate::patterns::handling::read_all;
-use crate::processes::{failure, pin, read_line, write_line};
+use crate::processes::failure;
+use crate::rank_side::{next_line, pin, read_line, tell};
 
 /// The hidden subcommand.
 pub const RANK_COMMAND: &str = "collectives-rank";
-
-/// What a turn of one rank comes to.
-pub(super) type Outcome = Result<Answer, BenchError>;
 
 /// The whole life of the process behind the hidden subcommand. Its failure travels
 /// as an answer.
@@ -68,22 +66,11 @@ fn live(input: &mut impl BufRead) -> Result<(), BenchError> {
     }
 }
 
-fn tell(answer: &Answer) -> Result<(), BenchError> {
-    write_line(&mut io::stdout().lock(), answer).map_err(|error| BenchError::from_output(&error))
-}
-
 fn serve(input: &mut impl BufRead, mut answer: impl FnMut(Ask) -> Outcome) -> Result<(), BenchError> {
-    loop {
-        let mut line = String::new();
-        let length = input.read_line(&mut line).map_err(|e| failure("the next turn cannot be read", &e))?;
-        // The command is done.
-        if length == 0 {
-            return Ok(());
-        }
-        let ask = serde_json::from_str(&line)
-            .map_err(|error| BenchError::Failure(format!("the next turn cannot be read: {error}")))?;
+    while let Some(ask) = next_line(input)? {
         tell(&answer(ask)?)?;
     }
+    Ok(())
 }
 
 /// What went wrong in a call.

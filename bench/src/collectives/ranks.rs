@@ -138,7 +138,7 @@ impl Ranks {
                 Some((_, answer)) => answers.push(answer),
                 None => {
                     return Err(BenchError::Failure(format!(
-                        "nothing was heard from the ranks for {} s; try fewer ranks or smaller sizes",
+                        "no answer from the ranks for {} s; try fewer ranks or smaller sizes",
                         SILENCE.as_secs()
                     )));
                 }

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Plan;
+use crate::error::BenchError;
 use crate::processes::Word;
 
 /// What a rank is told first.
@@ -82,3 +83,6 @@ impl Word for Answer {
         }
     }
 }
+
+/// What a turn of one rank comes to.
+pub(super) type Outcome = Result<Answer, BenchError>;

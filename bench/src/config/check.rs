@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lmt_selector::config::{Known, check_file};
 
-use crate::commands::print;
+use crate::console::print;
 use crate::error::BenchError;
 
 /// Checks each file and shows all that is wrong.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use lmt_core::config::KEYS;
-use lmt_core::keys::{Key, Value};
+use lmt_core::config_key::{Key, Value};
 use lmt_core::selection::{Reuse, Source, Warmth};
 use lmt_selector::config::{
     Known, contention_keys, dma_min_key, max_readers_key, shown, single_copy_key, single_copy_value,

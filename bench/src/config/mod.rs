@@ -7,7 +7,7 @@ mod json;
 use clap::{Args, ValueEnum};
 use lmt_selector::config::Sources;
 
-use crate::commands::print;
+use crate::console::print;
 use crate::error::BenchError;
 
 /// `lmt config`.

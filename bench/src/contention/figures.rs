@@ -6,12 +6,12 @@ use super::fit::fit;
 use super::measuring::{Readers, Stop, page_counts};
 use super::rank::Work;
 use super::{median, slope};
-use crate::environment::page_bytes;
+use crate::memory::page_bytes;
 
 /// Measurements of everything, of which medians are taken.
 const ROUNDS: usize = 7;
 /// About so many windows are measured, at most, unless one round alone has more.
-const MOST_WINDOWS: usize = 700;
+const MAX_WINDOWS: usize = 700;
 /// A cache line where there is no second CPU to send it to, in microseconds.
 const USUAL_LINE_US: f64 = 0.1;
 /// Bytes of the copies by which the time of a byte is found.
@@ -45,7 +45,7 @@ pub fn measure(group: &mut Readers<'_>, readers: u32) -> Result<Figures, Stop> {
     let line_us = if readers > 1 { group.line_us()? } else { USUAL_LINE_US };
     let pages = page_counts();
     // As many as there are CPUs.
-    let rounds = (MOST_WINDOWS / (readers as usize * pages.len())).clamp(1, ROUNDS);
+    let rounds = (MAX_WINDOWS / (readers as usize * pages.len())).clamp(1, ROUNDS);
     let mut pins = vec![vec![Vec::new(); pages.len()]; readers as usize];
     let [mut byte, mut copy, mut own, mut combine] = [const { Vec::new() }; 4];
     for _ in 0..rounds {

@@ -5,7 +5,7 @@ use lmt_selector::contention::Quadratic;
 use nalgebra::{Dyn, Matrix, OMatrix, OVector, Owned, U2, VecStorage, Vector2};
 
 /// With fewer there is nothing to fit: the curve has two numbers.
-pub const LEAST_POINTS: usize = 3;
+pub const MIN_POINTS: usize = 3;
 
 /// The curve that comes nearest to factors measured with 1, 2, ... readers; nothing
 /// if they are too few, or do not lead to one.
@@ -14,7 +14,7 @@ pub const LEAST_POINTS: usize = 3;
 /// would otherwise be all that does. The two numbers are squares of what is
 /// fitted: neither is negative, for more readers never wait less.
 pub fn fit(measured: &[f64]) -> Option<Quadratic> {
-    if measured.len() < LEAST_POINTS {
+    if measured.len() < MIN_POINTS {
         return None;
     }
     let problem = Problem { measured: measured.to_vec(), roots: Vector2::new(0.3, 1.0) };

@@ -6,9 +6,9 @@ use nix::errno::Errno;
 use nix::unistd::Pid;
 
 use super::rank::{Answer, Assignment, RANK_COMMAND, Turn, Work, now_ns};
-use crate::environment::page_bytes;
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
+use crate::memory::page_bytes;
 use crate::processes::Processes;
 
 /// How long readers do the same.
@@ -18,13 +18,13 @@ const NOTICE: Duration = Duration::from_millis(2);
 /// How long nothing may be heard from a reader.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is looked whether a signal came.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long processes that are done may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 /// Bytes of memory that pages may take, where they are large.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// The most pages of one call: the kernel pins no more at once where they have 4 KiB.
-const MOST_PAGES: usize = 1024;
+const MAX_PAGES: usize = 1024;
 
 /// Why nothing was measured.
 #[derive(Debug)]
@@ -61,8 +61,8 @@ pub struct Readers<'i> {
 /// The page counts of which the time of a page is found.
 pub fn page_counts() -> Vec<usize> {
     let page = page_bytes();
-    // No more than MOST_PAGES.
-    let most = (MOST_BYTES / page.max(1)).clamp(64, MOST_PAGES as u64) as usize;
+    // No more than MAX_PAGES.
+    let most = (MAX_BYTES / page.max(1)).clamp(64, MAX_PAGES as u64) as usize;
     [16, 64, 256, 512, 1024].into_iter().filter(|pages| *pages <= most).collect()
 }
 
@@ -159,13 +159,13 @@ impl<'i> Readers<'i> {
             if self.interrupt.signal().is_some() {
                 return Err(Stop::Interrupted);
             }
-            match self.group.next_within(GLANCE)? {
+            match self.group.next_within(POLL_INTERVAL)? {
                 Some((_, Answer::Failed(sentence))) => return Err(BenchError::Failure(sentence).into()),
                 Some((_, answer)) => return Ok(answer),
                 None if Instant::now() < deadline => {}
                 None => {
                     let seconds = PATIENCE.as_secs();
-                    let sentence = format!("nothing was heard from the readers for {seconds} s");
+                    let sentence = format!("no answer from the readers for {seconds} s");
                     return Err(BenchError::Failure(sentence).into());
                 }
             }

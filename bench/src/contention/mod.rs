@@ -13,11 +13,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cache;
-use crate::cli::{Format, SizeList, parse_size_list};
-use crate::commands::print;
+use crate::console::print;
 use crate::environment::{allowed_cpus, now_rfc3339};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
+use crate::options::{Format, SizeList, parse_size_list};
 use crate::sizes::parse_sizes;
 use crate::stats::Summary;
 use crate::whole_file::WholeFile;
@@ -30,7 +30,7 @@ use show::{Findings, Throughput};
 /// The lengths of the table, if nothing else is asked for.
 const SIZES: &str = "4KiB..4MiB";
 /// The most readers of one process.
-const MOST_READERS: u32 = 1024;
+const MAX_READERS: u32 = 1024;
 /// How often throughput is measured; medians are shown.
 const ROUNDS: usize = 5;
 
@@ -53,9 +53,9 @@ pub struct ContentionArgs {
 }
 
 fn parse_readers(text: &str) -> Result<u32, String> {
-    let number = text.trim().parse().ok().filter(|number| (1..=MOST_READERS).contains(number));
+    let number = text.trim().parse().ok().filter(|number| (1..=MAX_READERS).contains(number));
     number.ok_or_else(|| {
-        format!("'{text}' is no number of readers; write numbers from 1 to {MOST_READERS} with commas, such as 1,2,4")
+        format!("'{text}' is no number of readers; write numbers from 1 to {MAX_READERS} with commas, such as 1,2,4")
     })
 }
 

@@ -16,7 +16,8 @@ use crate::error::BenchError;
 use crate::limits::{METHODS, Method, Pair, PairMemory, Work as Bare, admit_siblings, read_peer};
 use crate::memory::Pages;
 use crate::patterns::arena::Arena;
-use crate::processes::{Word, failure, pin, read_line, write_line};
+use crate::processes::{Word, failure};
+use crate::rank_side::{next_line, pin, read_line, tell};
 
 /// The hidden subcommand behind which such a process starts.
 pub const RANK_COMMAND: &str = "contention-rank";
@@ -123,10 +124,6 @@ pub fn rank_main() -> Result<(), BenchError> {
     })
 }
 
-fn tell(answer: &Answer) -> Result<(), BenchError> {
-    write_line(&mut io::stdout().lock(), answer).map_err(|error| BenchError::from_output(&error))
-}
-
 fn work(input: &mut impl BufRead) -> Result<(), BenchError> {
     let Assignment { rank, parent, cpu, bytes } = read_line(input)?;
     end_with(parent)?;
@@ -141,7 +138,7 @@ fn work(input: &mut impl BufRead) -> Result<(), BenchError> {
     let mut reader = Reader::new(Pid::from_raw(pid), address, bytes)?;
     tell(&Answer::Ready(reader.refusal()?))?;
     let mut memory = None;
-    while let Some(turn) = next(input)? {
+    while let Some(turn) = next_line(input)? {
         match turn {
             Turn::Window { readers, .. } if rank > readers => {}
             Turn::Window { work, bytes, begin_ns, window_ns, .. } => {
@@ -158,19 +155,6 @@ fn work(input: &mut impl BufRead) -> Result<(), BenchError> {
         }
     }
     Ok(())
-}
-
-/// The next turn, until the command is done.
-fn next(input: &mut impl BufRead) -> Result<Option<Turn>, BenchError> {
-    let mut line = String::new();
-    let length =
-        input.read_line(&mut line).map_err(|error| failure("the next turn cannot be read", &error))?;
-    if length == 0 {
-        return Ok(None);
-    }
-    serde_json::from_str(&line)
-        .map(Some)
-        .map_err(|error| BenchError::Failure(format!("the next turn cannot be read: {error}")))
 }
 
 /// Has memory for the others to read, until the command is done.

@@ -6,6 +6,7 @@ use lmt_selector::contention::Parameters;
 use serde_json::{Value, json};
 
 use super::figures::Pinned;
+use crate::console;
 use crate::environment::{cpu_model, join, kernel};
 use crate::error::BenchError;
 use crate::report::{Chart, Line, Pen, Scale};
@@ -125,9 +126,7 @@ impl Findings {
             "pinned": self.pinned,
             "throughput": self.throughput,
         });
-        serde_json::to_string_pretty(&document)
-            .map(|text| text + "\n")
-            .map_err(|error| BenchError::Failure(format!("the figures cannot be written: {error}")))
+        console::json(&document)
     }
 
     /// Throughput against message size, a line for each number of readers.

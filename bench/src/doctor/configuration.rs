@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use lmt::checkup::{Finding, State};
+use lmt::diagnostic::{Finding, State};
 use lmt_selector::config::{ConfigFailure, Known, Parsed, Provenance, Sources, check_file, parse_file};
 use lmt_selector::rules::Authority;
 

@@ -1,10 +1,12 @@
 //! Ranks against CPUs.
 
-use lmt::checkup::{Finding, Host, State};
+use lmt::diagnostic::{Finding, Host, State};
+use lmt_core::cpu_set::count_of_list;
 
 use super::limits::{Version, cgroups};
 
 pub(super) fn findings(host: &Host, ranks: u32) -> Vec<Finding> {
+    let count = |list: &str| count_of_list(list).and_then(|cpus| u32::try_from(cpus).ok());
     let allowed = host.status("Cpus_allowed_list").and_then(|list| Some((count(&list)?, list)));
     let cpus = allowed.as_ref().map(|(cpus, _)| *cpus);
     let mut found = vec![match allowed {
@@ -34,15 +36,6 @@ fn ranks_on(ranks: u32, cpus: u32, list: &str) -> Finding {
         "start at most {cpus} ranks, or allow more CPUs (taskset, the cgroup's cpuset, the batch system)"
     );
     Finding::new(name, State::Limited, meaning).fixed_by(fix)
-}
-
-/// How many CPUs a list as `0-3,8` names.
-fn count(list: &str) -> Option<u32> {
-    list.split(',').try_fold(0u32, |sum, part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        sum.checked_add(last.checked_sub(first)?.checked_add(1)?)
-    })
 }
 
 /// The least share of CPU time that a cgroup gives, if one limits it.

@@ -6,15 +6,6 @@ fn machine(list: &str) -> Files {
 }
 
 #[test]
-fn lists_of_cpus_are_counted() {
-    for (list, cpus) in
-        [("0", Some(1)), ("0-3,8", Some(5)), ("", None), ("3-1", None), ("0-4294967295", None)]
-    {
-        assert_eq!(count(list), cpus, "{list}");
-    }
-}
-
-#[test]
 fn more_ranks_than_cpus_sleep() {
     let files = machine("0-3");
     assert_eq!(named(&findings(&files.host(), 4), "ranks and CPUs").state, State::Good);

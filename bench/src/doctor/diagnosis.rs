@@ -8,12 +8,12 @@
 //! all they can, in both directions. What needs a module or a device, what
 //! moves messages of some memory only, and what is preferred less, may fail.
 
-use lmt::checkup::{Finding, Host, State};
-use lmt::mechanism::{Model, Needs, Reach};
-use lmt::mechanisms::{Mechanisms, Profile, Standing};
+use lmt::diagnostic::{Finding, Host, State};
+use lmt::mechanism::{Description, MechanismStatus, Mechanisms, Model, Needs, Reach};
 use serde::Serialize;
 
-use crate::engine::endpoint::{Meeting, all_of_this_build, reaches};
+use crate::engine::build::all_of_this_build;
+use crate::engine::met::ProbeReport;
 
 /// What was found of one mechanism.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -42,24 +42,24 @@ pub struct Diagnosis {
 /// sentence.
 pub fn diagnose(
     host: &Host,
-    meeting: &Result<Meeting, String>,
+    meeting: &Result<ProbeReport, String>,
 ) -> (Vec<Diagnosis>, Vec<&'static str>, bool, String) {
     let mechanisms = all_of_this_build();
-    let profiles = mechanisms.profiles();
+    let descriptions = mechanisms.descriptions();
     let of_any_memory = of_any_memory(&mechanisms);
     let best = best(&of_any_memory);
-    let found = mechanisms.checkups(host);
-    let all: Vec<Diagnosis> = profiles
+    let found = mechanisms.diagnostics(host);
+    let all: Vec<Diagnosis> = descriptions
         .iter()
         .zip(found)
-        .map(|(profile, (_, findings))| {
+        .map(|(of, (_, findings))| {
             let standing = meeting.as_ref().map(|met| {
-                met.standings.iter().find(|(name, _)| *name == profile.name).map(|(_, standing)| standing)
+                met.mechanism_status.iter().find(|(name, _)| *name == of.name).map(|(_, standing)| standing)
             });
-            let diagnosed = of_mechanism(profile, standing, findings);
+            let diagnosed = of_mechanism(of, standing, findings);
             Diagnosis {
-                any_memory: of_any_memory.contains(profile),
-                is_best: best.contains(&profile.name),
+                any_memory: of_any_memory.contains(of),
+                is_best: best.contains(&of.name),
                 ..diagnosed
             }
         })
@@ -71,51 +71,51 @@ pub fn diagnose(
     (all, best, ok, verdict)
 }
 
-fn copies_alone(profile: &Profile) -> bool {
-    profile.models.iter().any(|model| !matches!(*model, Model::Cooperative | Model::Stream))
+fn copies_alone(of: &Description) -> bool {
+    of.models.iter().any(|model| !matches!(*model, Model::Cooperative | Model::Stream))
 }
 
 /// Those that move messages wherever these lie.
-fn of_any_memory(mechanisms: &Mechanisms) -> Vec<Profile> {
-    let all = mechanisms.profiles().into_iter().zip(reaches(mechanisms));
-    all.filter(|(_, (_, reach))| *reach == Reach::AnyMemory).map(|(profile, _)| profile).collect()
+fn of_any_memory(mechanisms: &Mechanisms) -> Vec<Description> {
+    let all = mechanisms.descriptions().into_iter();
+    all.filter(|of| of.reach == Reach::AnyMemory).collect()
 }
 
-fn best(profiles: &[Profile]) -> Vec<&'static str> {
+fn best(descriptions: &[Description]) -> Vec<&'static str> {
     let first = |alone: bool| {
-        profiles
+        descriptions
             .iter()
-            .find(|profile| profile.needs == Needs::Kernel && copies_alone(profile) == alone)
-            .map(|profile| profile.name)
+            .find(|of| of.needs == Needs::Kernel && copies_alone(of) == alone)
+            .map(|of| of.name)
     };
     [first(true), first(false)].into_iter().flatten().collect()
 }
 
 /// The ways in which messages go, from this process's side: with each model
 /// whether they can be sent and received.
-fn ways(profile: &Profile, standing: &Standing) -> Vec<(Model, bool, bool)> {
+fn ways(of: &Description, standing: &MechanismStatus) -> Vec<(Model, bool, bool)> {
     let (ours, theirs) = (standing.ours, standing.theirs);
     let allowed =
         |model: &Model| (*model, ours.allow_sending(theirs, *model), theirs.allow_sending(ours, *model));
-    profile.models.iter().map(allowed).collect()
+    of.models.iter().map(allowed).collect()
 }
 
 fn of_mechanism(
-    profile: &Profile,
-    standing: Result<Option<&Standing>, &String>,
+    of: &Description,
+    standing: Result<Option<&MechanismStatus>, &String>,
     findings: Vec<Finding>,
 ) -> Diagnosis {
-    let reason = |standing: &Standing| {
+    let reason = |standing: &MechanismStatus| {
         standing.reason.as_ref().map_or_else(
-            || (0, format!("{} is refused to the other process", profile.name)),
+            || (0, format!("{} is refused to the other process", of.name)),
             |reason| (reason.errno, reason.sentence.clone()),
         )
     };
     let (state, errno, meaning) = match standing {
-        Err(why) => (State::Blocked, 0, format!("two processes did not meet: {why}")),
+        Err(why) => (State::Blocked, 0, format!("two processes did not connect: {why}")),
         Ok(None) => (State::Unknown, 0, "the endpoint has no such mechanism".to_owned()),
         Ok(Some(standing)) => {
-            let ways = ways(profile, standing);
+            let ways = ways(of, standing);
             let works = |(_, send, receive): &(Model, bool, bool)| *send && *receive;
             if ways.iter().all(works) {
                 (State::Good, 0, "works between two processes, in both directions".to_owned())
@@ -129,29 +129,19 @@ fn of_mechanism(
             } else {
                 let blocked = findings.iter().any(|finding| finding.state == State::Blocked);
                 let state =
-                    if profile.needs == Needs::Kernel || blocked { State::Blocked } else { State::Missing };
+                    if of.needs == Needs::Kernel || blocked { State::Blocked } else { State::Missing };
                 let (errno, why) = reason(standing);
                 (state, errno, why)
             }
         }
     };
     let fix = if state == State::Good { None } else { fix_of(&findings) };
-    let needs = match profile.needs {
+    let needs = match of.needs {
         Needs::Kernel => "kernel",
         Needs::Module => "module",
         Needs::Device => "device",
     };
-    Diagnosis {
-        name: profile.name,
-        state,
-        meaning,
-        fix,
-        errno,
-        needs,
-        any_memory: true,
-        is_best: false,
-        findings,
-    }
+    Diagnosis { name: of.name, state, meaning, fix, errno, needs, any_memory: true, is_best: false, findings }
 }
 
 /// What a way lacks.

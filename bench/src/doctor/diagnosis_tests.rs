@@ -2,25 +2,25 @@ use lmt::mechanism::{Abilities, Unavailable};
 
 use super::*;
 
-const PULL: Profile = Profile { name: "pull", models: &[Model::Get, Model::Put], needs: Needs::Kernel };
-const TOGETHER: Profile = Profile { name: "together", models: &[Model::Cooperative], needs: Needs::Kernel };
-const CARD: Profile = Profile { name: "card", models: &[Model::Get], needs: Needs::Device };
+const PULL: Description = Description::new("pull", &[Model::Get, Model::Put]);
+const TOGETHER: Description = Description::new("together", &[Model::Cooperative]);
+const CARD: Description = Description { needs: Needs::Device, ..Description::new("card", &[Model::Get]) };
 
-fn both(abilities: Abilities) -> Standing {
-    Standing { ours: abilities, theirs: abilities, reason: None }
+fn both(abilities: Abilities) -> MechanismStatus {
+    MechanismStatus { ours: abilities, theirs: abilities, reason: None }
 }
 
-fn refused(errno: i32) -> Standing {
+fn refused(errno: i32) -> MechanismStatus {
     let sentence = "the call was refused".to_owned();
-    Standing { reason: Some(Unavailable { errno, sentence }), ..Standing::default() }
+    MechanismStatus { reason: Some(Unavailable { errno, sentence }), ..MechanismStatus::default() }
 }
 
 const ALL: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 #[test]
 fn the_best_are_the_first_of_either_kind_that_need_the_kernel_alone() {
-    let other = Profile { name: "other", ..PULL };
-    let module = Profile { name: "module", needs: Needs::Module, ..PULL };
+    let other = Description { name: "other", ..PULL };
+    let module = Description { name: "module", needs: Needs::Module, ..PULL };
     assert_eq!(best(&[CARD, module, PULL, other, TOGETHER]), ["pull", "together"]);
     assert_eq!(best(&[TOGETHER, PULL]), ["pull", "together"]);
     assert_eq!(best(&[CARD, module]), [""; 0]);
@@ -40,7 +40,7 @@ fn what_works_in_part_says_what_does_not() {
     assert_eq!(part.state, State::Limited);
     assert!(part.meaning.contains("the sender cannot copy into"), "{part:?}");
     // The other process may do nothing here.
-    let one_way = Standing { ours: ALL, theirs: Abilities::default(), reason: None };
+    let one_way = MechanismStatus { ours: ALL, theirs: Abilities::default(), reason: None };
     let part = of_mechanism(&PULL, Ok(Some(&one_way)), Vec::new());
     assert!(part.meaning.contains("memory when this process sends"), "{part:?}");
     assert!(part.meaning.contains("memory when this process receives"), "{part:?}");
@@ -75,8 +75,8 @@ fn the_gravest_finding_gives_the_advice() {
     assert_eq!(fix_of(&[fix(State::Good, "none")]), None);
 }
 
-fn diagnosis(profile: &Profile, standing: &Standing, is_best: bool) -> Diagnosis {
-    Diagnosis { is_best, ..of_mechanism(profile, Ok(Some(standing)), Vec::new()) }
+fn diagnosis(of: &Description, standing: &MechanismStatus, is_best: bool) -> Diagnosis {
+    Diagnosis { is_best, ..of_mechanism(of, Ok(Some(standing)), Vec::new()) }
 }
 
 #[test]

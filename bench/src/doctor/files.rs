@@ -1,9 +1,9 @@
 //! Open files.
 
-use lmt::checkup::{Finding, Host, State};
+use lmt::diagnostic::{Finding, Host, State};
 
 use super::limits::{Limit, limit};
-use crate::engine::endpoint::Meeting;
+use crate::engine::met::ProbeReport;
 
 /// Descriptors that a connected peer may take later: both ends of a pipe to it,
 /// one end of its pipe, and one region that it has allocated.
@@ -12,7 +12,7 @@ const LATER_PER_PEER: u64 = 4;
 /// has open itself.
 const SPARE: u64 = 64;
 
-pub(super) fn findings(host: &Host, ranks: u32, meeting: Option<&Meeting>) -> Vec<Finding> {
+pub(super) fn findings(host: &Host, ranks: u32, meeting: Option<&ProbeReport>) -> Vec<Finding> {
     let measured = meeting.map(|met| (met.own_descriptors, met.peer_descriptors));
     vec![open_files(limit(host, "Max open files"), ranks, measured)]
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use lmt::checkup::{Finding, Host};
+use lmt::diagnostic::{Finding, Host};
 
 /// Removed when dropped.
 pub struct Files(PathBuf);

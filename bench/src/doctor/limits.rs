@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use lmt::checkup::Host;
+use lmt::diagnostic::Host;
 
 /// A limit of this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use lmt::checkup::{Finding, Host, State};
+use lmt::diagnostic::{Finding, Host, State};
 use nix::sys::statvfs::statvfs;
 
 use super::limits::{Limit, Version, cgroups, limit, number};

@@ -1,7 +1,7 @@
 //! `lmt doctor`: what works on this machine, and what would make the rest work.
 //!
 //! Whether a mechanism works is found out between two real processes
-//! ([`crate::engine::endpoint::meet_second_process`]); everything else explains
+//! ([`crate::engine::endpoint::probe_second_process`]); everything else explains
 //! that. No mechanism is named here: each brings its own checks.
 
 mod configuration;
@@ -14,20 +14,22 @@ mod moved;
 mod mpi;
 mod rights;
 mod show;
-mod sys;
+pub(crate) mod sys;
 mod topology;
 mod variables;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use lmt::checkup::{Finding, Host};
+use lmt::diagnostic::{Finding, Host};
 use serde::Serialize;
 
 pub use diagnosis::{Diagnosis, diagnose};
 
-use crate::cli::{DoctorArgs, DoctorFormat};
-use crate::engine::endpoint::{Meeting, meet_second_process};
+use crate::args::{DoctorArgs, DoctorFormat};
+use crate::console::{json, print};
+use crate::engine::endpoint::probe_second_process;
+use crate::engine::met::ProbeReport;
 use crate::error::BenchError;
 use crate::statistics::Statistics;
 
@@ -68,23 +70,19 @@ pub struct Report {
 /// `lmt doctor`.
 ///
 /// # Errors
-/// [`BenchError::Unwell`], with everything said, when the best mechanisms for
+/// [`BenchError::MechanismsMissing`], with everything said, when the best mechanisms for
 /// this kernel do not work; an output that nobody takes.
 pub fn run(args: &DoctorArgs) -> Result<(), BenchError> {
     let report = examine(args)?;
-    let mut out = io::stdout().lock();
-    let written = match args.format {
-        DoctorFormat::Json => serde_json::to_string_pretty(&report)
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(out, "{text}")),
+    print(&match args.format {
+        DoctorFormat::Json => json(&report)?,
         DoctorFormat::Table => {
             let colour =
                 io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-            out.write_all(show::table(&report, colour).as_bytes())
+            show::table(&report, colour)
         }
-    };
-    written.and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))?;
-    if report.ok { Ok(()) } else { Err(BenchError::Unwell) }
+    })?;
+    if report.ok { Ok(()) } else { Err(BenchError::MechanismsMissing) }
 }
 
 fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
@@ -97,7 +95,7 @@ fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
     let host = args.root.as_ref().map_or_else(Host::default, |root| Host::under(root));
     let statistics = args.stats.as_deref().map(Statistics::read).transpose().map_err(BenchError::Failure)?;
     let ranks = args.ranks.unwrap_or(RANKS);
-    let meeting = meet_second_process();
+    let meeting = probe_second_process();
     let (mechanisms, best, ok, verdict) = diagnose(&host, &meeting);
     Ok(Report {
         lmt: env!("CARGO_PKG_VERSION"),
@@ -114,7 +112,7 @@ fn examine(args: &DoctorArgs) -> Result<Report, BenchError> {
 fn findings(
     host: &Host,
     ranks: u32,
-    meeting: Option<&Meeting>,
+    meeting: Option<&ProbeReport>,
     statistics: Option<&Statistics>,
 ) -> Vec<Grouped> {
     // Another machine's files do not tell of its MPI.

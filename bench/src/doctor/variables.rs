@@ -1,8 +1,8 @@
 //! The environment: variables that lmt reads, and those that it would have
 //! read under another name.
 
-use lmt::checkup::{Finding, State};
-use lmt_selector::config::{PREFIX, Slip, slips};
+use lmt::diagnostic::{Finding, State};
+use lmt_selector::config::{Misspelling, PREFIX, slips};
 
 pub(super) fn findings() -> Vec<Finding> {
     let set: Vec<String> = std::env::vars_os()
@@ -33,7 +33,7 @@ fn of(mut set: Vec<String>, known: &[String], error: Option<String>) -> Vec<Find
     found
 }
 
-fn told(Slip { name, meant }: Slip) -> Finding {
+fn told(Misspelling { name, meant }: Misspelling) -> Finding {
     let meaning = "it is set, and lmt reads no variable of this name";
     let fix = match meant {
         Some(meant) => format!("did you mean {meant}? otherwise: unset {name}"),

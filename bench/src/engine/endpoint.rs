@@ -3,25 +3,26 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lmt::mechanism::{Model, Reach};
-use lmt::mechanisms::{Counters, Mechanisms, Standing};
+use lmt::mechanism::{Counters, Description, MechanismStatus};
 use lmt::{
     Address, Config, Endpoint, EndpointId, OperationError, PeerId, Request, Scope, Source, Status, TagMatch,
 };
-use lmt_selector::calibration::{EAGER, EAGER_MOST_BYTES};
+use lmt_selector::calibration::{EAGER, EAGER_MAX_BYTES};
 
-use super::met::Met;
-use super::{Engine, LeftOut, Mechanism, Ways, out_of_reach, regions};
+use super::build::{all_of_this_build, reaches_shared_only};
+use super::met::{ProbeReport, ProbeReportWire};
+use super::{LeftOut, Mechanism, Ways, regions};
 use crate::error::BenchError;
-use crate::job::WayCount;
+use crate::job::PathCount;
 use crate::memory::Memory;
 use crate::patterns::link::{Help, Incoming, Link, LinkError, Outgoing, ReceivedBytes, RegionProvider, Step};
-use crate::processes::{without_settings, write_line};
+use crate::processes::without_settings;
+use crate::rank_side;
 
-/// The hidden subcommand behind [`Engine::mechanisms`].
+/// The hidden subcommand behind [`mechanisms`].
 pub const PROBE_COMMAND: &str = "bench-probe";
 
-/// The hidden subcommand behind [`meet_apart`].
+/// The hidden subcommand behind [`probe_two_processes`].
 pub const MEET_COMMAND: &str = "bench-meet";
 
 /// What the ranks tell each other between measurements: numbers, in memory that no peer maps.
@@ -32,153 +33,92 @@ const NUMBER_BYTES: u64 = 8;
 /// has left over. No more: a caller that computes makes none.
 const STARTING_CALLS: u32 = 2;
 
-/// The engine.
-#[derive(Debug)]
-pub struct Endpoints;
-
-impl Engine for Endpoints {
-    type Opened = Endpoint;
-    type Link = EndpointLink;
-
-    /// Found out with a real peer: what works depends on both processes.
-    fn mechanisms(&self) -> Vec<Mechanism> {
-        match meet_second_process() {
-            Ok(meeting) => meeting.mechanisms(),
-            Err(reason) => {
-                let unavailable = |(name, reach): (&str, Reach)| Mechanism {
-                    name: name.to_owned(),
-                    unavailable: Some(reason.clone()),
-                    reach,
-                };
-                reaches(&all_of_this_build()).into_iter().map(unavailable).collect()
-            }
-        }
-    }
-
-    fn ways(&self) -> Result<Ways, BenchError> {
-        let meeting = meet_apart(without_settings).map_err(BenchError::Failure)?;
-        let mut ways = meeting.ways(Memory::Private);
-        ways.insert(0, EAGER.to_owned());
-        let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
-            let reason = mechanism.unusable(Memory::Private)?;
-            Some(LeftOut { name: mechanism.name, reason })
-        });
-        Ok(Ways { works: ways, left_out: left_out.collect() })
-    }
-
-    /// Nothing is chosen at run time: by `eager` all messages travel in cells as far as they can, by any other
-    /// way none but the empty ones and, where it reaches shared buffers only, the ranks' numbers.
-    fn open_way(&self, way: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
-        let builder = match way {
-            EAGER => Endpoint::builder().configure(|config| {
-                config.eager_max_bytes = EAGER_MOST_BYTES;
-                config.boxless_eager_max_bytes = EAGER_MOST_BYTES;
-            }),
-            way => {
-                let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };
-                Endpoint::builder()
-                    .mechanisms(&[way])
-                    .configure(move |config| config.eager_max_bytes = number_bytes)
-            }
-        };
-        builder.build().map_err(|error| BenchError::Failure(error.to_string()))
-    }
-
-    fn has_auto(&self) -> bool {
-        true
-    }
-
-    fn open(&self, mechanism: &str, _: u32, _: u32) -> Result<Endpoint, BenchError> {
-        let builder = Endpoint::builder();
-        let builder = match mechanism {
-            "auto" => builder,
-            // What is measured is the mechanism in its own order of models.
-            name => builder.mechanisms(&[name]),
-        };
-        builder.build().map_err(|error| BenchError::Failure(error.to_string()))
-    }
-
-    fn address(&self, opened: &Endpoint) -> Vec<u8> {
-        opened.address().to_bytes()
-    }
-
-    fn join(&self, endpoint: Endpoint, addresses: &[Vec<u8>]) -> Result<EndpointLink, BenchError> {
-        let failed = |error: &dyn std::fmt::Display| BenchError::Failure(error.to_string());
-        let own = endpoint.id();
-        let mut peers = Vec::with_capacity(addresses.len());
-        let mut rank = 0;
-        for (index, bytes) in addresses.iter().enumerate() {
-            let address = Address::from_bytes(bytes).map_err(|e| failed(&e))?;
-            if address.id() == own {
-                rank = index as u32;
-            }
-            peers.push(endpoint.insert_peer(&address).map_err(|e| failed(&e))?);
-        }
-        Ok(EndpointLink { endpoint, peers, rank })
-    }
-}
-
-/// What is known after a meeting with a second process.
-#[derive(Debug)]
-pub struct Meeting {
-    /// Each mechanism by name, in order of preference.
-    pub standings: Vec<(&'static str, Standing)>,
-    /// Descriptors that this process had open beside the connection.
-    pub own_descriptors: u64,
-    /// Descriptors that one connected peer takes.
-    pub peer_descriptors: u64,
-}
-
-impl Meeting {
-    /// What works, and why not what does not.
-    fn mechanisms(&self) -> Vec<Mechanism> {
-        let reaches = reaches(&all_of_this_build());
-        let of = |(name, standing): &(&str, Standing)| Mechanism {
-            name: (*name).to_owned(),
-            unavailable: refusal(name, standing),
-            reach: reaches.iter().find(|(known, _)| known == name).map_or_else(Reach::default, |(_, r)| *r),
-        };
-        self.standings.iter().map(of).collect()
-    }
-
-    /// Each mechanism with each of its models that works, for messages that lie
-    /// in such memory.
-    fn ways(&self, memory: Memory) -> Vec<String> {
-        let list = all_of_this_build();
-        let mut ways = Vec::new();
-        for (profile, (_, reach)) in list.profiles().iter().zip(reaches(&list)) {
-            let Some((_, standing)) = self.standings.iter().find(|(name, _)| *name == profile.name) else {
-                continue;
+/// The mechanisms there are, in the order in which tables show them. Found out with a
+/// real peer: what works depends on both processes.
+pub fn mechanisms() -> Vec<Mechanism> {
+    match probe_second_process() {
+        Ok(meeting) => meeting.mechanisms(),
+        Err(reason) => {
+            let unavailable = |of: Description| Mechanism {
+                name: of.name.to_owned(),
+                unavailable: Some(reason.clone()),
+                reach: of.reach,
             };
-            if out_of_reach(reach, memory).is_some() {
-                continue;
-            }
-            let works = |model: &&Model| standing.ours.allow_sending(standing.theirs, **model);
-            let models = profile.models.iter().filter(works);
-            ways.extend(models.map(|model| format!("{}:{model}", profile.name)));
+            all_of_this_build().descriptions().into_iter().map(unavailable).collect()
         }
-        ways
     }
 }
 
-/// Every mechanism, as its defaults make it.
-pub fn all_of_this_build() -> Mechanisms {
-    let mut list = Mechanisms::new();
-    lmt::list::register_all(&mut list);
-    list
+/// The ways that messages in memory from malloc can take here: cells, and each
+/// mechanism that works with each of its models, in their usual order.
+///
+/// # Errors
+/// It cannot be found out.
+pub fn ways() -> Result<Ways, BenchError> {
+    let meeting = probe_two_processes(without_settings).map_err(BenchError::Failure)?;
+    let mut ways = meeting.ways(Memory::Private);
+    ways.insert(0, EAGER.to_owned());
+    let left_out = meeting.mechanisms().into_iter().filter_map(|mechanism| {
+        let reason = mechanism.unusable(Memory::Private)?;
+        Some(LeftOut { name: mechanism.name, reason })
+    });
+    Ok(Ways { works: ways, left_out: left_out.collect() })
 }
 
-/// Which memory each mechanism copies from and to, by name, in order.
-pub fn reaches(list: &Mechanisms) -> Vec<(&'static str, Reach)> {
-    /// What a mechanism says of itself is the same with every peer, and before
-    /// there is one.
-    const NOBODY: u32 = 0;
-    list.known(NOBODY).iter().map(|known| (known.name, known.reach)).collect()
+/// Opens this rank's end for one way: all messages that can take it do.
+///
+/// Nothing is chosen at run time: by `eager` all messages travel in cells as far as they can, by any other
+/// way none but the empty ones and, where it reaches shared buffers only, the ranks' numbers.
+///
+/// # Errors
+/// What is missing.
+pub fn open_path(way: &str) -> Result<Endpoint, BenchError> {
+    let builder = match way {
+        EAGER => Endpoint::builder().configure(|config| {
+            config.eager_max_bytes = EAGER_MAX_BYTES;
+            config.inbox_eager_max_bytes = EAGER_MAX_BYTES;
+        }),
+        way => {
+            let number_bytes = if reaches_shared_only(way) { NUMBER_BYTES } else { 0 };
+            Endpoint::builder()
+                .mechanisms(&[way])
+                .configure(move |config| config.eager_max_bytes = number_bytes)
+        }
+    };
+    builder.build().map_err(|error| BenchError::Failure(error.to_string()))
 }
 
-fn reaches_shared_only(way: &str) -> bool {
-    let name = way.split(':').next().unwrap_or(way);
-    reaches(&all_of_this_build()).contains(&(name, Reach::SharedBuffers))
+/// Opens this rank's end for one mechanism, or `auto`.
+///
+/// # Errors
+/// What is missing.
+pub fn open(mechanism: &str) -> Result<Endpoint, BenchError> {
+    let builder = Endpoint::builder();
+    let builder = match mechanism {
+        "auto" => builder,
+        // What is measured is the mechanism in its own order of models.
+        name => builder.mechanisms(&[name]),
+    };
+    builder.build().map_err(|error| BenchError::Failure(error.to_string()))
+}
+
+/// Joins the group: `addresses[i]` is rank i's.
+///
+/// # Errors
+/// A rank cannot be reached.
+pub fn join(endpoint: Endpoint, addresses: &[Vec<u8>]) -> Result<EndpointLink, BenchError> {
+    let failed = |error: &dyn std::fmt::Display| BenchError::Failure(error.to_string());
+    let own = endpoint.id();
+    let mut peers = Vec::with_capacity(addresses.len());
+    let mut rank = 0;
+    for (index, bytes) in addresses.iter().enumerate() {
+        let address = Address::from_bytes(bytes).map_err(|e| failed(&e))?;
+        if address.id() == own {
+            rank = index as u32;
+        }
+        peers.push(endpoint.insert_peer(&address).map_err(|e| failed(&e))?);
+    }
+    Ok(EndpointLink { endpoint, peers, rank })
 }
 
 /// Starts a second process, lets it and this one find out what each can do with
@@ -186,7 +126,7 @@ fn reaches_shared_only(way: &str) -> bool {
 ///
 /// # Errors
 /// One sentence on why the two did not meet.
-pub fn meet_second_process() -> Result<Meeting, String> {
+pub fn probe_second_process() -> Result<ProbeReport, String> {
     // As between the ranks of one launcher, where Yama rules.
     lmt::launch::admit_descendants();
     let group = lmt::random_id().map_err(|e| e.to_string())?;
@@ -203,8 +143,8 @@ pub fn meet_second_process() -> Result<Meeting, String> {
     // What is made once is not a peer's.
     endpoint.expect_peers();
     let own_descriptors = open_descriptors();
-    let result = meet(&endpoint, group).map(|standings| Meeting {
-        standings,
+    let result = meet(&endpoint, group).map(|mechanism_status| ProbeReport {
+        mechanism_status,
         own_descriptors,
         peer_descriptors: open_descriptors().saturating_sub(own_descriptors),
     });
@@ -225,15 +165,15 @@ pub fn meet_second_process() -> Result<Meeting, String> {
 ///
 /// # Errors
 /// One sentence on why the two did not meet.
-pub fn meet_apart(change: impl FnOnce(&mut Command)) -> Result<Meeting, String> {
+pub fn probe_two_processes(change: impl FnOnce(&mut Command)) -> Result<ProbeReport, String> {
     let program = std::env::current_exe().map_err(|e| format!("this program cannot be found: {e}"))?;
     let mut command = Command::new(program);
     command.arg(MEET_COMMAND).stdin(Stdio::null()).stderr(Stdio::inherit());
     change(&mut command);
     let output = command.output().map_err(|e| format!("a second process cannot be started: {e}"))?;
-    let met: Result<Met, String> = serde_json::from_slice(&output.stdout)
-        .map_err(|_| format!("the process that was to meet another ended unexpectedly: {}", output.status))?;
-    met.map(Met::into_meeting)
+    let met: Result<ProbeReportWire, String> = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("the probing process ended unexpectedly: {}", output.status))?;
+    met.map(ProbeReportWire::into_report)
 }
 
 /// What the first of two such processes does: the whole life behind the hidden
@@ -242,8 +182,8 @@ pub fn meet_apart(change: impl FnOnce(&mut Command)) -> Result<Meeting, String> 
 /// # Errors
 /// Nobody reads what it found.
 pub fn meet_main() -> Result<(), BenchError> {
-    let met = meet_second_process().map(Met::from);
-    write_line(&mut std::io::stdout().lock(), &met).map_err(|error| BenchError::from_output(&error))
+    let met = probe_second_process().map(ProbeReportWire::from);
+    rank_side::tell(&met)
 }
 
 /// How many descriptors this process has open; 0 where /proc does not tell.
@@ -258,21 +198,15 @@ fn all_mechanisms(config: &mut Config) {
 }
 
 /// Waits for the second process's message and looks at what was found.
-fn meet(endpoint: &Endpoint, group: EndpointId) -> Result<Vec<(&'static str, Standing)>, OperationError> {
+fn meet(
+    endpoint: &Endpoint,
+    group: EndpointId,
+) -> Result<Vec<(&'static str, MechanismStatus)>, OperationError> {
     let peer = endpoint.insert_peer(&address(group.member(1), endpoint))?;
     endpoint.receive(Source::Peer(peer), TagMatch::any(), &mut [])?;
     // What the other process can do is known once this can be sent.
     endpoint.send(peer, 0, &[])?;
-    Ok(endpoint.standings(peer))
-}
-
-fn refusal(name: &str, standing: &Standing) -> Option<String> {
-    let models = Model::ALL;
-    if models.into_iter().any(|model| standing.ours.allow_sending(standing.theirs, model)) {
-        return None;
-    }
-    let reason = standing.reason.as_ref().map(ToString::to_string);
-    Some(reason.unwrap_or_else(|| format!("{name} is refused to the other process")))
+    Ok(endpoint.mechanism_status(peer))
 }
 
 fn address(id: EndpointId, endpoint: &Endpoint) -> Address {
@@ -391,8 +325,8 @@ impl Link for EndpointLink {
         })
     }
 
-    fn ways(&self) -> Vec<WayCount> {
-        let mut ways: Vec<WayCount> = Vec::new();
+    fn ways(&self) -> Vec<PathCount> {
+        let mut ways: Vec<PathCount> = Vec::new();
         for &peer in &self.peers {
             let eager = self.endpoint.eager_counters(peer);
             let cells = (EAGER, [eager.sent, eager.received]);
@@ -401,7 +335,7 @@ impl Link for EndpointLink {
             for (way, tallies) in [cells].into_iter().chain(others) {
                 let messages = tallies.iter().map(|tally| tally.messages).sum();
                 let bytes = tallies.iter().map(|tally| tally.bytes).sum();
-                WayCount { way: way.to_owned(), messages, bytes }.add_to(&mut ways);
+                PathCount { way: way.to_owned(), messages, bytes }.add_to(&mut ways);
             }
         }
         ways

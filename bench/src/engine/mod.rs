@@ -1,17 +1,17 @@
 //! What is measured: how the command finds the mechanisms there are, and how
 //! each rank of a benchmark opens its end.
 
+pub mod build;
 pub mod endpoint;
-mod met;
+pub(crate) mod met;
 mod regions;
 #[cfg(test)]
 pub mod socket;
 
+pub(crate) use endpoint::{EndpointLink, join, mechanisms, open, open_path, ways};
 use lmt::mechanism::Reach;
 
-use crate::error::BenchError;
 use crate::memory::Memory;
-use crate::patterns::link::Link;
 
 /// A mechanism that can be named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,48 +59,4 @@ pub struct Ways {
     pub works: Vec<String>,
     /// The mechanisms that do not work here, or not with such memory.
     pub left_out: Vec<LeftOut>,
-}
-
-/// A way of building the links between the ranks of a benchmark.
-pub trait Engine {
-    /// A rank's end before it knows the others.
-    type Opened;
-    /// A rank's end.
-    type Link: Link;
-
-    /// The mechanisms there are, in the order in which tables show them.
-    fn mechanisms(&self) -> Vec<Mechanism>;
-
-    /// The ways that messages in memory from malloc can take here: cells, and each
-    /// mechanism that works with each of its models, in their usual order.
-    ///
-    /// # Errors
-    /// It cannot be found out.
-    fn ways(&self) -> Result<Ways, BenchError>;
-
-    /// Opens this rank's end for one way: all messages that can take it do.
-    ///
-    /// # Errors
-    /// What is missing.
-    fn open_way(&self, way: &str, rank: u32, ranks: u32) -> Result<Self::Opened, BenchError> {
-        self.open(way, rank, ranks)
-    }
-
-    /// Whether `auto` (the engine itself chooses) can be named too.
-    fn has_auto(&self) -> bool;
-
-    /// Opens this rank's end for one mechanism, or `auto`.
-    ///
-    /// # Errors
-    /// What is missing.
-    fn open(&self, mechanism: &str, rank: u32, ranks: u32) -> Result<Self::Opened, BenchError>;
-
-    /// What the other ranks need to reach it; opaque.
-    fn address(&self, opened: &Self::Opened) -> Vec<u8>;
-
-    /// Joins the group: `addresses[i]` is rank i's.
-    ///
-    /// # Errors
-    /// A rank cannot be reached.
-    fn join(&self, opened: Self::Opened, addresses: &[Vec<u8>]) -> Result<Self::Link, BenchError>;
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use lmt::{Endpoint, OperationError, Protection, RegionError, RegionKey};
 
-use crate::patterns::link::{LinkError, OwnerSeconds, RegionProvider, WhileDeclared};
+use crate::patterns::link::{LinkError, OwnerSeconds, RegionProvider, WhileRegistered};
 
 /// A kind of declared memory.
 struct Kind {
@@ -18,7 +18,7 @@ struct Kind {
 /// endpoint, comes here too.
 const KINDS: &[Kind] = &[
     Kind { name: "allocated", provider: |endpoint| Box::new(Allocated(endpoint)) },
-    Kind { name: "declared", provider: |endpoint| Box::new(Declared(endpoint)) },
+    Kind { name: "declared", provider: |endpoint| Box::new(RegisteredRegion(endpoint)) },
 ];
 
 /// The names of all kinds.
@@ -35,7 +35,7 @@ pub(super) fn provider<'a>(endpoint: &'a Endpoint, name: &str) -> Option<Box<dyn
 struct Allocated<'a>(&'a Endpoint);
 
 /// The process's own memory, lent for reading; all regions the same bytes.
-struct Declared<'a>(&'a Endpoint);
+struct RegisteredRegion<'a>(&'a Endpoint);
 
 /// How many were declared when the error came. Where it was not the table that
 /// was full, a quarter is left to the rest of the process.
@@ -88,7 +88,7 @@ impl RegionProvider for Allocated<'_> {
         &mut self,
         memory: &[u8],
         count: usize,
-        meanwhile: WhileDeclared<'_>,
+        meanwhile: WhileRegistered<'_>,
     ) -> Result<OwnerSeconds, LinkError> {
         let mut regions = Vec::with_capacity(count);
         let start = Instant::now();
@@ -112,12 +112,12 @@ impl RegionProvider for Allocated<'_> {
     }
 }
 
-impl RegionProvider for Declared<'_> {
+impl RegionProvider for RegisteredRegion<'_> {
     fn most_regions(&mut self, bound: usize) -> usize {
         let memory = [0; 1];
         self.0.scope(|scope| {
             for declared in 0..bound {
-                if let Err(error) = scope.declare_for_reading(&[IoSlice::new(&memory)]) {
+                if let Err(error) = scope.register_read_only(&[IoSlice::new(&memory)]) {
                     return most(declared, Some(error));
                 }
             }
@@ -137,14 +137,14 @@ impl RegionProvider for Declared<'_> {
         &mut self,
         memory: &[u8],
         count: usize,
-        meanwhile: WhileDeclared<'_>,
+        meanwhile: WhileRegistered<'_>,
     ) -> Result<OwnerSeconds, LinkError> {
         let endpoint = self.0;
         endpoint.scope(|scope| {
             let mut regions = Vec::with_capacity(count);
             let start = Instant::now();
             for _ in 0..count {
-                let region = scope.declare_for_reading(&[IoSlice::new(memory)]);
+                let region = scope.register_read_only(&[IoSlice::new(memory)]);
                 regions.push(region.map_err(LinkError::new)?);
             }
             let declare = start.elapsed().as_secs_f64();

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lmt::mechanism::SharedEnds;
 use lmt::{Hints, Reuse, Warmth};
-use lmt_collectives::{Kind, MOST_RANKS};
+use lmt_collectives::{Kind, MAX_RANKS};
 
-use crate::cli::{SizeList, parse_cpus, parse_size_list};
 use crate::model::parse_kind;
+use crate::options::{SizeList, parse_cpus, parse_size_list};
 
 /// The longest message of the table, as a power of two: 16 MiB.
 const TABLE_LAST_SHIFT: u32 = 24;
@@ -56,7 +56,7 @@ pub struct ExplainArgs {
           conflicts_with_all = ["from", "to", "segments", "shared", "sender", "reuse", "readers", "processes", "assume"])]
     pub collective: Option<Kind>,
     /// With --collective: the ranks of the group.
-    #[arg(short = 'n', long, value_name = "N", requires = "collective", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
+    #[arg(short = 'n', long, value_name = "N", requires = "collective", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RANKS)))]
     pub ranks: Option<u32>,
     /// With --collective: some rank may not reach into another's memory.
     #[arg(long, requires = "collective")]

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use lmt::cpu_set::CpuSet;
-use lmt::mechanism::{Abilities, Unavailable};
-use lmt::mechanisms::{Standing, is_meant};
+use lmt::mechanism::{Abilities, MechanismStatus, Unavailable, is_meant};
 use lmt::selection::KnownMechanism;
 use nix::sched::{CpuSet as KernelSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::engine::endpoint::meet_apart;
+use crate::engine::endpoint::probe_two_processes;
 use crate::error::BenchError;
 use crate::nearest::unknown;
 
@@ -53,7 +52,7 @@ impl Availability {
             how.clear();
         } else {
             let pinned = cpus.map(Pinned::to);
-            let meeting = meet_apart(|command| {
+            let meeting = probe_two_processes(|command| {
                 // The same files as the explanation's; others may be broken.
                 if let Some(config) = config {
                     command.env("LMT_CONFIG", config);
@@ -66,12 +65,13 @@ impl Availability {
                 Some(Err(why)) => how += &format!(", elsewhere than on the CPUs named: {why}"),
             }
             for known in known.iter_mut() {
-                let found = meeting.standings.iter().find(|(name, _)| *name == known.name);
-                known.standing = found.map_or_else(|| not_met(known.name), |(_, standing)| standing.clone());
+                let found = meeting.mechanism_status.iter().find(|(name, _)| *name == known.name);
+                known.standing =
+                    found.map_or_else(|| not_connected(known.name), |(_, standing)| standing.clone());
             }
         }
         for known in known.iter_mut().filter(|known| is_assumed(known.name)) {
-            known.standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
+            known.standing = MechanismStatus { ours: ABLE, theirs: ABLE, reason: None };
         }
         if !assumed.is_empty() {
             let and = if how.is_empty() { "" } else { "; " };
@@ -81,9 +81,9 @@ impl Availability {
     }
 }
 
-fn not_met(name: &str) -> Standing {
+fn not_connected(name: &str) -> MechanismStatus {
     let sentence = format!("{name} was not tried");
-    Standing { reason: Some(Unavailable { errno: 0, sentence }), ..Standing::default() }
+    MechanismStatus { reason: Some(Unavailable { errno: 0, sentence }), ..MechanismStatus::default() }
 }
 
 /// This thread, and what it starts, runs on some CPUs while this lives.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::args::{ExplainArgs, ExplainFormat};
 use super::copies::Asked;
-use crate::commands::print;
+use crate::console::{json, print};
 use crate::error::BenchError;
 use crate::sizes::human;
 
@@ -106,9 +106,7 @@ pub fn run(kind: Kind, args: &ExplainArgs) -> Result<(), BenchError> {
         remarks: configuration.remarks.clone(),
     };
     print(&match args.format {
-        ExplainFormat::Json => serde_json::to_string_pretty(&answer)
-            .map(|text| text + "\n")
-            .map_err(|error| BenchError::Failure(format!("the explanations cannot be written: {error}")))?,
+        ExplainFormat::Json => json(&answer)?,
         ExplainFormat::Text if args.table => answer.table(),
         ExplainFormat::Text => answer.text(),
     })

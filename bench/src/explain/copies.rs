@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lmt::configuration;
 use lmt::cpu_set::CpuSet;
-use lmt::mechanisms::Mechanisms;
+use lmt::mechanism::Mechanisms;
 use lmt::selection::{Explanation, KnownMechanism, OneSided, Situation};
 use lmt_collectives::Copies;
 use lmt_selector::configuration::Configuration;
@@ -59,7 +59,7 @@ impl Asked {
             mechanisms: &self.known,
             config: &self.policy.configuration().config,
             is_connected: true,
-            has_box: true,
+            has_fast_box: true,
             is_one_sided: true,
         };
         OneSided::new(&situation, copies.direction).explain(&self.policy, copies.most_bytes)

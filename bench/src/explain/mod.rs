@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use lmt::configuration;
 use lmt::cpu_set::CpuSet;
-use lmt::mechanisms::Mechanisms;
+use lmt::mechanism::Mechanisms;
 use lmt::selection::{Explanation, KnownMechanism, Message, Policy, Situation};
 use lmt_selector::configuration::Configuration;
 use lmt_selector::policy::RulePolicy;
@@ -22,7 +22,7 @@ use lmt_selector::topology::Machine;
 pub use args::ExplainArgs;
 use args::{CpuList, ExplainFormat};
 
-use crate::commands::print;
+use crate::console::{json, print};
 use crate::error::BenchError;
 use availability::Availability;
 
@@ -74,7 +74,7 @@ pub fn run(args: &ExplainArgs) -> Result<(), BenchError> {
         explanations: explain(args, &policy, &known, &[here, there]),
     };
     print(&match args.format {
-        ExplainFormat::Json => show::json(&answer)?,
+        ExplainFormat::Json => json(&answer)?,
         ExplainFormat::Text if args.table => show::table(&answer),
         ExplainFormat::Text => show::text(&answer),
     })
@@ -96,7 +96,7 @@ fn explain(
         mechanisms,
         config,
         is_connected: true,
-        has_box: true,
+        has_fast_box: true,
         is_one_sided: false,
     };
     let message = |bytes| Message {

@@ -4,15 +4,7 @@ use lmt::Explanation;
 use lmt::selection::{Source, Taken};
 
 use super::Answer;
-use crate::error::BenchError;
 use crate::sizes::human;
-
-/// One object on lines of its own.
-pub fn json(answer: &Answer) -> Result<String, BenchError> {
-    serde_json::to_string_pretty(answer)
-        .map(|text| text + "\n")
-        .map_err(|error| BenchError::Failure(format!("the explanations cannot be written: {error}")))
-}
 
 /// What holds for all lengths, above them.
 fn preamble(answer: &Answer) -> String {
@@ -41,7 +33,7 @@ pub fn table(answer: &Answer) -> String {
     if let Some(first) = answer.explanations.first() {
         text += &format!("place       {}\n", first.place);
     }
-    text += &format!("\n{:>9}  {:width$}  by\n", "bytes", "way");
+    text += &format!("\n{:>9}  {:width$}  by\n", "bytes", "path");
     for [bytes, way, source] in rows {
         text += &format!("{bytes:>9}  {way:width$}  {source}\n");
     }

@@ -16,6 +16,6 @@ fn names_are_unique_and_patterns_measure_fewer_than_limits() {
         assert!(METHODS[..index].iter().all(|other| other.name != method.name), "{}", method.name);
     }
     assert_eq!(methods(Pattern::Limits).count(), METHODS.len());
-    assert!(methods(Pattern::Pingpong).all(|method| method.is_beside));
+    assert!(methods(Pattern::Pingpong).all(|method| method.is_shown_with_limits));
     assert!((1..METHODS.len()).contains(&methods(Pattern::Pingpong).count()));
 }

@@ -11,6 +11,7 @@ mod copy;
 mod pair;
 mod pieces;
 mod shared;
+mod shared_buffers;
 mod sys;
 mod transfer;
 
@@ -31,7 +32,7 @@ pub struct Method {
     pub work: Work,
     /// Whether it stands beside the mechanisms with `--limits`; `lmt bench
     /// limits` and the search for the best show all.
-    pub is_beside: bool,
+    pub is_shown_with_limits: bool,
 }
 
 /// How a bare method moves bytes.
@@ -158,7 +159,10 @@ pub const METHODS: &[Method] = &[
     ring("ring-4k", 1 << 20, 4 << 10, Stores::Cached, Stores::Cached),
     ring("ring-8k", 1 << 20, 8 << 10, Stores::Cached, Stores::Cached),
     ring("ring-16k", 1 << 20, 16 << 10, Stores::Cached, Stores::Cached),
-    Method { is_beside: true, ..ring("ring-32k", 1 << 20, 32 << 10, Stores::Cached, Stores::Cached) },
+    Method {
+        is_shown_with_limits: true,
+        ..ring("ring-32k", 1 << 20, 32 << 10, Stores::Cached, Stores::Cached)
+    },
     ring("ring-64k-2m", 2 << 20, 64 << 10, Stores::Cached, Stores::Cached),
     ring("ring-32k-2m-nt", 2 << 20, 32 << 10, Stores::Cached, Stores::Streaming),
     ring("ring-string", 2 << 20, 16 << 10, Stores::String, Stores::String),
@@ -187,7 +191,7 @@ pub const METHODS: &[Method] = &[
 /// The methods that a run measures: every one where the machine's limits are
 /// what is asked for, else those that stand beside the mechanisms.
 pub fn methods(pattern: Pattern) -> impl Iterator<Item = &'static Method> {
-    METHODS.iter().filter(move |method| pattern == Pattern::Limits || method.is_beside)
+    METHODS.iter().filter(move |method| pattern == Pattern::Limits || method.is_shown_with_limits)
 }
 
 /// The name and the time of the fastest method that `counts`, of the named
@@ -201,11 +205,11 @@ pub fn best<'a>(
 }
 
 const fn beside(name: &'static str, text: &'static str, work: Work) -> Method {
-    Method { name, text, work, is_beside: true }
+    Method { name, text, work, is_shown_with_limits: true }
 }
 
 const fn alone(name: &'static str, text: &'static str, work: Work) -> Method {
-    Method { name, text, work, is_beside: false }
+    Method { name, text, work, is_shown_with_limits: false }
 }
 
 const fn claimed(name: &'static str, chunk_bytes: usize) -> Method {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use nix::unistd::{Pid, getppid};
 
-use super::shared::SharedBuffers;
+use super::shared_buffers::SharedBuffers;
 use super::sys::{Control, SharedArea, Side, admit_siblings, read_peer, system_call, write_peer};
 use super::{Method, Work};
 use crate::patterns::arena::Arena;

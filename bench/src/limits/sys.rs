@@ -7,7 +7,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicI32, AtomicU64};
 
-use lmt_copy::take_over;
+use lmt_copy::prefetch_for_write;
 use lmt_core::memory_limits::ensure_available;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -182,10 +182,10 @@ impl SharedArea {
         let place = self.ring(offset, bytes);
         let (part_bytes, ahead_bytes) =
             if stores == Stores::Cached { (AHEAD_BYTES, AHEAD_BYTES) } else { (bytes.max(1), 0) };
-        take_over(place, bytes.min(ahead_bytes));
+        prefetch_for_write(place, bytes.min(ahead_bytes));
         for start in (0..bytes).step_by(part_bytes) {
             let end = bytes.min(start + part_bytes);
-            take_over(place.wrapping_add(end), (bytes - end).min(ahead_bytes));
+            prefetch_for_write(place.wrapping_add(end), (bytes - end).min(ahead_bytes));
             let (from, into) = (place.wrapping_add(start), data[start..end].as_mut_ptr());
             // SAFETY: `start..end` lies inside the bytes that `ring` proved to
             // be mapped, and inside `data`, which is private memory. The other

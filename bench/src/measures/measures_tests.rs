@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::engine::socket::SocketLink;
-use crate::patterns::link::{Help, Incoming, Outgoing, OwnerSeconds, RegionProvider, Step, WhileDeclared};
+use crate::patterns::link::{Help, Incoming, Outgoing, OwnerSeconds, RegionProvider, Step, WhileRegistered};
 
 /// How long a pretended message takes.
 const MESSAGE: Duration = Duration::from_millis(2);
@@ -115,7 +115,7 @@ impl RegionProvider for Numbered {
         &mut self,
         memory: &[u8],
         count: usize,
-        meanwhile: WhileDeclared<'_>,
+        meanwhile: WhileRegistered<'_>,
     ) -> Result<OwnerSeconds, LinkError> {
         if self.refused {
             return Err(LinkError::new("there is no room"));
@@ -157,8 +157,8 @@ struct Told {
 
 fn run_ranks(job: &Job, way: Way, refused: bool) -> Told {
     let (one, other) = UnixStream::pair().unwrap();
-    let mut bell = Bell::new().unwrap();
-    let other_bell = bell.take_other().unwrap();
+    let mut doorbell = Doorbell::new().unwrap();
+    let other_bell = doorbell.take_other().unwrap();
     let link = |rank, streams| Pretended { inner: SocketLink::new(rank, streams).unwrap(), way, refused };
     let (first, second) = (link(0, vec![None, Some(one)]), link(1, vec![Some(other), None]));
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
@@ -173,7 +173,7 @@ fn run_ranks(job: &Job, way: Way, refused: bool) -> Told {
     let ends = std::thread::scope(|scope| {
         // Each rank's link and bell end with it: so the other one notices.
         let second = scope.spawn(move || run(job, 1, &mut [second], other_bell, &mut |_| Ok(())));
-        let first = run(job, 0, &mut [first], bell, &mut tell);
+        let first = run(job, 0, &mut [first], doorbell, &mut tell);
         [first, second.join().unwrap()]
     });
     Told { ends, rows, notes }
@@ -278,9 +278,9 @@ fn regions_that_cannot_be_are_left_out_with_one_line() {
 
 #[test]
 fn the_bell_carries_words_and_notices_the_end() {
-    let mut one = Bell::new().unwrap();
+    let mut one = Doorbell::new().unwrap();
     let card = one.card().unwrap();
-    let mut other = Bell::open(&card).unwrap();
+    let mut other = Doorbell::open(&card).unwrap();
     assert!(!one.has_rung().unwrap());
     other.tell(b"words").unwrap();
     assert!(one.has_rung().unwrap());

@@ -3,9 +3,9 @@
 //! costs. Each defines its cases and how one of them is measured once; here
 //! the cases take turns, and become rows.
 
-pub mod bell;
 pub mod computation;
 pub mod counters;
+pub mod doorbell;
 mod overlap;
 mod placement;
 mod pollution;
@@ -13,7 +13,7 @@ mod regions;
 mod side;
 pub mod working_set;
 
-pub use bell::Bell;
+pub use doorbell::Doorbell;
 
 use crate::error::BenchError;
 use crate::job::{Details, Event, Figure, Job, Row};
@@ -47,7 +47,7 @@ struct Course<'a, L> {
     job: &'a Job,
     rank: u32,
     links: &'a mut [L],
-    bell: Bell,
+    doorbell: Doorbell,
     tell: &'a mut dyn FnMut(Event) -> Result<(), BenchError>,
     /// The messages' memory, of the largest size; every page touched.
     buffer: Pages,
@@ -96,12 +96,12 @@ pub fn run<L: Link>(
     job: &Job,
     rank: u32,
     links: &mut [L],
-    bell: Bell,
+    doorbell: Doorbell,
     tell: &mut dyn FnMut(Event) -> Result<(), BenchError>,
 ) -> Result<(), BenchError> {
     let bytes = usize::try_from(job.buffer_bytes() / 2)
         .map_err(|_| BenchError::Failure("the buffers are larger than this machine's memory".into()))?;
-    let mut course = Course { job, rank, links, bell, tell, buffer: Pages::filled(bytes, 1)? };
+    let mut course = Course { job, rank, links, doorbell, tell, buffer: Pages::filled(bytes, 1)? };
     match job.pattern {
         Pattern::Overlap => course.run(&mut Overlap::new(rank)),
         Pattern::Pollution => {
@@ -155,17 +155,17 @@ impl<L: Link> Course<'_, L> {
 
     /// What rank 0 says, on both ranks.
     fn agree(&mut self, number: u64) -> Result<u64, BenchError> {
-        self.bell.share(self.rank, number).map_err(between_ranks)
+        self.doorbell.share(self.rank, number).map_err(between_ranks)
     }
 
     /// Where both ranks are; on rank 0.
     fn placement(&mut self) -> Result<String, BenchError> {
         let own = placement::describe(self.rank);
         if self.rank != 0 {
-            self.bell.tell(own.as_bytes()).map_err(between_ranks)?;
+            self.doorbell.tell(own.as_bytes()).map_err(between_ranks)?;
             return Ok(own);
         }
-        let theirs = self.bell.hear().map_err(between_ranks)?;
+        let theirs = self.doorbell.hear().map_err(between_ranks)?;
         Ok(format!("{own}; {}", String::from_utf8_lossy(&theirs)))
     }
 
@@ -174,9 +174,9 @@ impl<L: Link> Course<'_, L> {
         &mut self,
         case: &Case,
         bytes: usize,
-        body: impl FnOnce(&mut L, &mut [u8], &mut Bell) -> Result<T, LinkError>,
+        body: impl FnOnce(&mut L, &mut [u8], &mut Doorbell) -> Result<T, LinkError>,
     ) -> Result<T, BenchError> {
-        let result = body(&mut self.links[case.link], &mut self.buffer[..bytes], &mut self.bell);
+        let result = body(&mut self.links[case.link], &mut self.buffer[..bytes], &mut self.doorbell);
         result.map_err(link_failed(self.job, case.link))
     }
 

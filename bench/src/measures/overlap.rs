@@ -18,14 +18,14 @@ const CALIBRATING: usize = 7;
 /// the sender: it was woken when twice the time was over.
 const NEEDS_THE_SENDER: f64 = 1.5;
 /// How long a message alone is given, at least, before the sender is woken.
-const LEAST_PATIENCE: Duration = Duration::from_micros(50);
+const MIN_PATIENCE: Duration = Duration::from_micros(50);
 /// The part of a message's own time for which the sender sleeps on after the
 /// computation, which takes about as long as the message.
 const PATIENCE_PART: f64 = 0.25;
 /// How long the messages of a repetition take together, about.
 const TARGET_S: f64 = 0.004;
 /// The most iterations of a repetition: each has pauses around it.
-const MOST_ITERATIONS: f64 = 16.0;
+const MAX_ITERATIONS: f64 = 16.0;
 
 /// The state between repetitions.
 pub(super) struct Overlap {
@@ -91,7 +91,7 @@ fn peer(case: &Case, alone_s: f64) -> Peer {
     if case.name != RECEIVE {
         return Peer::Awake;
     }
-    Peer::Asleep(Duration::from_secs_f64(PATIENCE_PART * alone_s).max(LEAST_PATIENCE))
+    Peer::Asleep(Duration::from_secs_f64(PATIENCE_PART * alone_s).max(MIN_PATIENCE))
 }
 
 /// The seconds of a message alone.
@@ -101,8 +101,8 @@ fn alone<L: Link>(
     bytes: usize,
     peer: Peer,
 ) -> Result<f64, BenchError> {
-    course.with_link(case, bytes, |link, data, bell| {
-        side::message(link, case, data, bell, peer, &mut || Ok(()))
+    course.with_link(case, bytes, |link, data, doorbell| {
+        side::message(link, case, data, doorbell, peer, &mut || Ok(()))
     })
 }
 
@@ -153,7 +153,7 @@ impl<L: Link> Measure<L> for Overlap {
             // copies; so it sleeps unless the message clearly needs it. Were
             // the slower way taken, what the other rank costs would be called
             // overlapped.
-            let asleep = Peer::Asleep(Duration::from_secs_f64(2.0 * best.0).max(LEAST_PATIENCE));
+            let asleep = Peer::Asleep(Duration::from_secs_f64(2.0 * best.0).max(MIN_PATIENCE));
             let seconds = typical(course, case, bytes, asleep)?;
             if course.agree(u64::from(seconds < NEEDS_THE_SENDER * best.0))? == 1 {
                 best = (seconds, asleep);
@@ -161,7 +161,7 @@ impl<L: Link> Measure<L> for Overlap {
         }
         let (seconds, peer) = best;
         self.found.push((case.clone(), Calibration { peer, alone_s: seconds, rounds: self.rounds(seconds) }));
-        let fitting = (TARGET_S / seconds.max(1e-9)).clamp(1.0, MOST_ITERATIONS) as u64;
+        let fitting = (TARGET_S / seconds.max(1e-9)).clamp(1.0, MAX_ITERATIONS) as u64;
         let iterations = course.job.iterations.unwrap_or(fitting);
         course.agree(iterations).map(Some)
     }
@@ -182,8 +182,8 @@ impl<L: Link> Measure<L> for Overlap {
                 self.timed_computation(rounds);
                 Ok(())
             };
-            both.push(course.with_link(case, bytes, |link, data, bell| {
-                side::message(link, case, data, bell, peer(case, alone_s), &mut computing)
+            both.push(course.with_link(case, bytes, |link, data, doorbell| {
+                side::message(link, case, data, doorbell, peer(case, alone_s), &mut computing)
             })?);
         }
         // Medians here too: one interruption among the messages alone would

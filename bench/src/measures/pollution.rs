@@ -17,7 +17,7 @@ const TRIALS: usize = 5;
 /// How long the readings of a repetition take together, about.
 const TARGET_S: f64 = 0.01;
 /// The most iterations of a repetition.
-const MOST_ITERATIONS: f64 = 64.0;
+const MAX_ITERATIONS: f64 = 64.0;
 
 /// The state between repetitions.
 pub(super) struct Pollution {
@@ -75,7 +75,7 @@ impl Pollution {
 
     /// Reads the working set, lets the message or as much time pass, and reads
     /// it again; the second reading.
-    fn around<L: Link>(
+    fn shared_state<L: Link>(
         &mut self,
         course: &mut Course<'_, L>,
         case: &Case,
@@ -87,7 +87,7 @@ impl Pollution {
             transfer(course, case, bytes)?;
         } else {
             let time = self.time(case);
-            course.with_link(case, 0, |_, _, bell| bell.meet())?;
+            course.with_link(case, 0, |_, _, doorbell| doorbell.meet())?;
             if course.rank == 0 {
                 // What the message waits for before it begins passes here too.
                 side::pause(side::FALLING_ASLEEP + time);
@@ -99,8 +99,8 @@ impl Pollution {
 
 /// A message between two ranks that wait for it; its seconds.
 fn transfer<L: Link>(course: &mut Course<'_, L>, case: &Case, bytes: usize) -> Result<f64, BenchError> {
-    course.with_link(case, bytes, |link, data, bell| {
-        side::message(link, case, data, bell, Peer::Awake, &mut || Ok(()))
+    course.with_link(case, bytes, |link, data, doorbell| {
+        side::message(link, case, data, doorbell, Peer::Awake, &mut || Ok(()))
     })
 }
 
@@ -123,7 +123,7 @@ impl<L: Link> Measure<L> for Pollution {
         let median = Summary::of(&seconds).map_or(0.0, |summary| summary.median);
         self.times.push((case.clone(), Duration::from_secs_f64(median)));
         let reading = self.read().seconds.min(self.read().seconds);
-        let fitting = (TARGET_S / (4.0 * reading).max(1e-9)).clamp(1.0, MOST_ITERATIONS) as u64;
+        let fitting = (TARGET_S / (4.0 * reading).max(1e-9)).clamp(1.0, MAX_ITERATIONS) as u64;
         let iterations = course.job.iterations.unwrap_or(fitting);
         course.agree(iterations).map(Some)
     }
@@ -141,7 +141,7 @@ impl<L: Link> Measure<L> for Pollution {
             // same one.
             self.control_first = !self.control_first;
             for with_message in [!self.control_first, self.control_first] {
-                let reading = self.around(course, case, bytes, with_message)?;
+                let reading = self.shared_state(course, case, bytes, with_message)?;
                 if with_message { after.push(reading) } else { control.push(reading) }
             }
         }

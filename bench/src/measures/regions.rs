@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::{Bell, Case, Course, Measure, Sample, usec};
+use super::{Case, Course, Doorbell, Measure, Sample, usec};
 use crate::cache;
 use crate::error::BenchError;
 use crate::patterns::link::{Link, LinkError, OwnerSeconds, RegionProvider};
@@ -18,7 +18,7 @@ const REGIONS_A_REPETITION: usize = 512;
 /// Bytes of a repetition, about: allocated memory is zeroed.
 const BYTES_A_REPETITION: usize = 128 << 20;
 /// The most iterations of a repetition.
-const MOST_ITERATIONS: usize = 64;
+const MAX_ITERATIONS: usize = 64;
 /// All regions of a case together take this part of the memory at most.
 const MEMORY_PARTS: u64 = 4;
 /// What the first byte of each region is.
@@ -127,7 +127,7 @@ impl<L: Link> Measure<L> for Regions {
         }
         let regions = case.regions.unwrap_or(1).max(1);
         let by_bytes = BYTES_A_REPETITION / regions.saturating_mul(bytes).max(1);
-        let fitting = (REGIONS_A_REPETITION / regions).min(by_bytes).clamp(1, MOST_ITERATIONS);
+        let fitting = (REGIONS_A_REPETITION / regions).min(by_bytes).clamp(1, MAX_ITERATIONS);
         Ok(Some(course.job.iterations.unwrap_or(fitting as u64)))
     }
 
@@ -167,17 +167,17 @@ fn certainly<L: Link>(course: &mut Course<'_, L>, case: &Case, bytes: usize) -> 
 /// them. Both ranks find the same outcome, rank 0 with the seconds.
 fn once<L: Link>(course: &mut Course<'_, L>, case: &Case, bytes: usize) -> Result<Outcome, BenchError> {
     let count = case.regions.unwrap_or(1);
-    course.with_link(case, bytes, |link, data, bell| {
+    course.with_link(case, bytes, |link, data, doorbell| {
         let rank = link.rank();
         let missing = || LinkError(format!("there are no {} regions", case.name));
         let mut provider = link.region_provider(case.name).ok_or_else(missing)?;
         if rank == 0 {
             data[0] = MARK;
-            own(provider.as_mut(), data, count, bell)
+            own(provider.as_mut(), data, count, doorbell)
         } else {
-            let names = bell.hear()?;
+            let names = doorbell.hear()?;
             let outcome = look_up_all(provider.as_mut(), &names);
-            bell.tell(&encode(&outcome))?;
+            doorbell.tell(&encode(&outcome))?;
             Ok(outcome)
         }
     })
@@ -188,34 +188,34 @@ fn own(
     provider: &mut dyn RegionProvider,
     memory: &[u8],
     count: usize,
-    bell: &mut Bell,
+    doorbell: &mut Doorbell,
 ) -> Result<Outcome, LinkError> {
     let mut outcome = None;
     let owned = provider.own(memory, count, &mut |names, serve| {
-        bell.tell(&names.concat())?;
-        while !bell.has_rung()? {
+        doorbell.tell(&names.concat())?;
+        while !doorbell.has_rung()? {
             serve()?;
         }
-        outcome = Some(decode(&bell.hear()?)?);
+        outcome = Some(decode(&doorbell.hear()?)?);
         Ok(())
     });
     match (owned, outcome) {
         (Ok(owner), Some(outcome)) => Ok(outcome.map(|seconds| Seconds { owner, ..seconds })),
         (Err(error), None) => {
             // Nothing was declared: the other rank waits for names.
-            bell.tell(&[])?;
-            bell.hear()?;
+            doorbell.tell(&[])?;
+            doorbell.hear()?;
             Ok(Err(error.to_string()))
         }
         (Err(error), Some(_)) => Err(error),
-        (Ok(_), None) => Err(LinkError::new("the regions were declared and never looked up")),
+        (Ok(_), None) => Err(LinkError::new("the regions were registered and never accessed")),
     }
 }
 
 /// Rank 1's part: each region for the first time, then each again.
 fn look_up_all(provider: &mut dyn RegionProvider, names: &[u8]) -> Outcome {
     if names.is_empty() {
-        return Err("the other rank could not declare them".into());
+        return Err("the other rank could not register them".into());
     }
     let names: Vec<&[u8]> = names.chunks(provider.name_bytes()).collect();
     let mut seconds = [0.0; 2];
@@ -242,7 +242,7 @@ fn encode(outcome: &Outcome) -> Vec<u8> {
 }
 
 fn decode(bytes: &[u8]) -> Result<Outcome, LinkError> {
-    let malformed = || LinkError::new("the other rank told something else than was expected");
+    let malformed = || LinkError::new("the other rank sent something unexpected");
     match bytes.split_first().ok_or_else(malformed)? {
         (1, times) => {
             let (first, again) = times.split_first_chunk().ok_or_else(malformed)?;

@@ -38,7 +38,7 @@ impl RegionProvider for Second {
         &mut self,
         _: &[u8],
         _: usize,
-        _: crate::patterns::link::WhileDeclared<'_>,
+        _: crate::patterns::link::WhileRegistered<'_>,
     ) -> Result<OwnerSeconds, LinkError> {
         Ok(OwnerSeconds::default())
     }
@@ -52,12 +52,12 @@ fn every_byte_looked_up_is_checked() {
     assert!(look_up_all(&mut Second, &[1, MARK, 2, MARK]).is_ok());
     assert!(look_up_all(&mut Second, &[1, MARK, 2, 3]).unwrap_err().contains("was 0x03, not 0x5a"));
     assert_eq!(look_up_all(&mut Second, &[1, MARK, 2]).unwrap_err(), "half a name");
-    assert!(look_up_all(&mut Second, &[]).unwrap_err().contains("could not declare"));
+    assert!(look_up_all(&mut Second, &[]).unwrap_err().contains("could not register"));
 }
 
 /// An owner that declares and then does not let anybody look is no success.
 #[test]
 fn regions_that_nobody_looked_up_are_an_error() {
-    let mut bell = Bell::new().unwrap();
-    assert!(own(&mut Second, &[MARK], 1, &mut bell).unwrap_err().to_string().contains("never looked up"));
+    let mut doorbell = Doorbell::new().unwrap();
+    assert!(own(&mut Second, &[MARK], 1, &mut doorbell).unwrap_err().to_string().contains("never accessed"));
 }

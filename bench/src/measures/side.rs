@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Bell, Case, Course};
+use super::{Case, Course, Doorbell};
 use crate::error::BenchError;
 use crate::patterns::guarded::{Against, Guarded};
 use crate::patterns::handling::{Handling, Message, Verified};
@@ -46,14 +46,14 @@ pub(super) fn message<L: Link>(
     link: &mut L,
     case: &Case,
     data: &mut [u8],
-    bell: &mut Bell,
+    doorbell: &mut Doorbell,
     peer: Peer,
     during: Step<'_>,
 ) -> Result<f64, LinkError> {
     if link.rank() == 0 {
-        measured(link, case, data, bell, peer, during)
+        measured(link, case, data, doorbell, peer, during)
     } else {
-        other(link, case, data, bell, peer)
+        other(link, case, data, doorbell, peer)
     }
 }
 
@@ -62,12 +62,12 @@ fn other<L: Link>(
     link: &mut L,
     case: &Case,
     data: &mut [u8],
-    bell: &mut Bell,
+    doorbell: &mut Doorbell,
     peer: Peer,
 ) -> Result<f64, LinkError> {
     let mut begun = || {
-        bell.ring()?;
-        if peer == Peer::Awake { Ok(()) } else { bell.wait() }
+        doorbell.ring()?;
+        if peer == Peer::Awake { Ok(()) } else { doorbell.wait() }
     };
     match case.name {
         RECEIVE => link.send_during(0, TAG, data, &mut begun, &mut || Ok(true))?,
@@ -81,19 +81,19 @@ fn measured<L: Link>(
     link: &mut L,
     case: &Case,
     data: &mut [u8],
-    bell: &mut Bell,
+    doorbell: &mut Doorbell,
     peer: Peer,
     during: Step<'_>,
 ) -> Result<f64, LinkError> {
-    bell.wait()?;
+    doorbell.wait()?;
     pause(FALLING_ASLEEP);
     let mut waiting: Option<Instant> = None;
     let mut rung = peer == Peer::Awake;
     let mut help = || {
-        let Peer::Asleep(patience) = peer else { return Ok(true) };
-        if !rung && waiting.get_or_insert_with(Instant::now).elapsed() >= patience {
+        let Peer::Asleep(backoff) = peer else { return Ok(true) };
+        if !rung && waiting.get_or_insert_with(Instant::now).elapsed() >= backoff {
             rung = true;
-            bell.ring()?;
+            doorbell.ring()?;
         }
         Ok(rung)
     };
@@ -104,7 +104,7 @@ fn measured<L: Link>(
     }
     let seconds = start.elapsed().as_secs_f64();
     if !rung {
-        bell.ring()?;
+        doorbell.ring()?;
     }
     Ok(seconds)
 }
@@ -142,7 +142,9 @@ pub(super) fn verify<L: Link>(
         } else {
             verified.before_send(data, name)
         }
-        course.with_link(case, 0, |link, _, bell| message(link, case, data, bell, peer, &mut || Ok(())))?;
+        course.with_link(case, 0, |link, _, doorbell| {
+            message(link, case, data, doorbell, peer, &mut || Ok(()))
+        })?;
         if receives {
             verified.after_receive(data, name);
         }
@@ -151,6 +153,6 @@ pub(super) fn verify<L: Link>(
         return Err(BenchError::Failure(format!("{}: {fault}", course.job.mechanisms[case.link])));
     }
     // Whoever receives has checked them, or has failed by now.
-    course.bell.meet().map_err(super::between_ranks)?;
+    course.doorbell.meet().map_err(super::between_ranks)?;
     Ok(2 * VERIFIED_MESSAGES)
 }

@@ -6,7 +6,7 @@ use std::hint::black_box;
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 /// The least there is to read, in lines.
-const LEAST_LINES: usize = 64;
+const MIN_LINES: usize = 64;
 
 /// A working set and the order in which its lines are read.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct WorkingSet {
 impl WorkingSet {
     /// So many bytes, every page touched; `None` when there is no such memory.
     pub fn new(bytes: usize) -> Option<Self> {
-        let lines = (bytes / LINE_BYTES).max(LEAST_LINES);
+        let lines = (bytes / LINE_BYTES).max(MIN_LINES);
         let mut memory = Vec::new();
         memory.try_reserve_exact(lines * LINE_BYTES).ok()?;
         memory.resize(lines * LINE_BYTES, 1);

@@ -7,14 +7,14 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use lmt_collectives::model::Counting;
 use lmt_collectives::{Algorithm, Kind};
-use lmt_selector::contention::{Gamma, MOST_FACTOR, MOST_TIME, Parameters, Quadratic};
+use lmt_selector::contention::{Gamma, MAX_FACTOR, MAX_TIME, Parameters, Quadratic};
 
-use crate::cli::{Format, SizeList, parse_size_list};
+use crate::options::{Format, SizeList, parse_size_list};
 
 /// The most ranks of a prediction.
-const MOST_RANKS: u32 = 1024;
+const MAX_RANKS: u32 = 1024;
 /// The fastest copies, and one by the slowest, in 10^9 bytes a second.
-const MOST_GBPS: f64 = 1e6;
+const MAX_GBPS: f64 = 1e6;
 
 /// `lmt model`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct ModelArgs {
     #[arg(long, value_enum, default_value_t = MachineName::This)]
     pub machine: MachineName,
     /// Ranks, up to 1024 [default: those of the paper's runs, or the CPUs of the calibration].
-    #[arg(short = 'n', long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_RANKS)))]
+    #[arg(short = 'n', long, value_name = "RANKS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_RANKS)))]
     pub ranks: Option<u32>,
     /// Lengths of the message, one rank's block or the vector: 8,64KiB,1MiB or a range of powers of
     /// two [default: 1KiB..16MiB].
@@ -167,25 +167,25 @@ fn parse_number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
 }
 
 fn parse_time(text: &str) -> Result<f64, String> {
-    parse_number(text, 0.0..=MOST_TIME)
-        .ok_or_else(|| format!("'{text}' is no time; write microseconds from 0 to {MOST_TIME}, such as 0.25"))
+    parse_number(text, 0.0..=MAX_TIME)
+        .ok_or_else(|| format!("'{text}' is no time; write microseconds from 0 to {MAX_TIME}, such as 0.25"))
 }
 
 fn parse_speed(text: &str) -> Result<f64, String> {
-    let least = MOST_GBPS.recip();
-    parse_number(text, least..=MOST_GBPS).ok_or_else(|| {
-        format!("'{text}' is no speed; write 10^9 bytes a second from {least} to {MOST_GBPS}, such as 3.29")
+    let least = MAX_GBPS.recip();
+    parse_number(text, least..=MAX_GBPS).ok_or_else(|| {
+        format!("'{text}' is no speed; write 10^9 bytes a second from {least} to {MAX_GBPS}, such as 3.29")
     })
 }
 
 fn parse_gamma(text: &str) -> Result<Quadratic, String> {
     let numbers = text.split_once(',').and_then(|(squared, linear)| {
-        let number = |text| parse_number(text, 0.0..=MOST_FACTOR);
+        let number = |text| parse_number(text, 0.0..=MAX_FACTOR);
         Some(Quadratic { squared: number(squared)?, linear: number(linear)? })
     });
     numbers.ok_or_else(|| {
         format!(
-            "'{text}' is no curve; write a2,a1 of a2 c^2 + a1 c, from 0 to {MOST_FACTOR} each, such as 0.11,1.6"
+            "'{text}' is no curve; write a2,a1 of a2 c^2 + a1 c, from 0 to {MAX_FACTOR} each, such as 0.11,1.6"
         )
     })
 }

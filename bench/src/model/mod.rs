@@ -13,10 +13,10 @@ pub(crate) use args::parse_kind;
 use args::{MachineName, Shown};
 use show::Predictions;
 
-use crate::cli::Format;
-use crate::commands::print;
+use crate::console::print;
 use crate::error::BenchError;
 use crate::explain;
+use crate::options::Format;
 use crate::sizes::parse_sizes;
 use crate::whole_file::WholeFile;
 
@@ -129,7 +129,10 @@ fn columns(args: &ModelArgs, parameters: &Parameters) -> Result<Vec<Shown>, Benc
     if let Some(stray) = args.algorithms.iter().map(algorithm).find(|algorithm| !algorithm.does(args.kind)) {
         let all: Vec<String> = Algorithm::of(args.kind).map(|algorithm| algorithm.to_string()).collect();
         let kind = args.kind;
-        return Err(BenchError::Usage(format!("{stray} is no way to {kind}; there are {}", all.join(", "))));
+        return Err(BenchError::Usage(format!(
+            "{stray} is no algorithm to {kind}; there are {}",
+            all.join(", ")
+        )));
     }
     if !args.algorithms.is_empty() {
         return Ok(args.algorithms.clone());

@@ -84,7 +84,10 @@ fn what_is_no_figure_is_refused() {
     }
     let stray = parsed("scatter --machine knl --algorithms pairwise").unwrap();
     let error = columns(&stray, &KNL.parameters).unwrap_err().to_string();
-    assert!(error.contains("pairwise is no way to scatter") && error.contains("throttled-read"), "{error}");
+    assert!(
+        error.contains("pairwise is no algorithm to scatter") && error.contains("throttled-read"),
+        "{error}"
+    );
 }
 
 #[test]

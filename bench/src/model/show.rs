@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::Row;
 use super::args::Shown;
+use crate::console;
 use crate::contention::show::parameters_json;
 use crate::error::BenchError;
 use crate::output::usec;
@@ -138,9 +139,7 @@ impl Predictions {
             "counted": self.counting(),
             "rows": rows,
         });
-        serde_json::to_string_pretty(&document)
-            .map(|text| text + "\n")
-            .map_err(|error| BenchError::Failure(format!("the predictions cannot be written: {error}")))
+        console::json(&document)
     }
 
     /// The curves, with dashed lines where another algorithm becomes the fastest.

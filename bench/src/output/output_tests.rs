@@ -124,7 +124,7 @@ fn tables_say_where_and_show_limits_beside() {
     // Without quartiles nobody is known to be the fastest.
     assert_eq!(row[..6], ["8", "B", "0.250", "0.500", "-", "0.125"], "{compare}");
     assert!(
-        compare.starts_with("# lmt compare: ping-pong, each way by itself, messages in use\n"),
+        compare.starts_with("# lmt compare: ping-pong, each path by itself, messages in use\n"),
         "{compare}"
     );
     let limits = written(&mut LimitsTable);

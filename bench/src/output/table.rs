@@ -64,7 +64,7 @@ impl Results for Table {
             write!(out, " {:>9}", "verified")?;
         }
         if job.limits {
-            beside_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
+            shown_with_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         }
         writeln!(out)
     }
@@ -88,7 +88,7 @@ impl Results for Table {
                 write!(out, " {:>9}", row.verified_messages)?;
             }
             if !bare.is_empty() {
-                beside_mechanisms().try_for_each(|method| {
+                shown_with_mechanisms().try_for_each(|method| {
                     write!(out, " {:>LIMIT_WIDTH$}", beside(row, &bare, method.name))
                 })?;
             }
@@ -127,7 +127,7 @@ impl Results for LimitsTable {
         writeln!(out, "# times in microseconds, median of {} interleaved repetitions", job.repetitions)?;
         writeln!(
             out,
-            "# best: the fastest way between two processes' own buffers; shared: between buffers that both have mapped"
+            "# best: the fastest path between two processes' own buffers; shared: between buffers that both have mapped"
         )?;
         write!(out, "{:>10}", "bytes")?;
         for (name, _) in BESTS {
@@ -155,8 +155,8 @@ impl Results for LimitsTable {
 const LIMIT_WIDTH: usize = 14;
 
 /// The methods that stand beside mechanisms.
-fn beside_mechanisms() -> impl Iterator<Item = &'static Method> {
-    METHODS.iter().filter(|method| method.is_beside)
+fn shown_with_mechanisms() -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(|method| method.is_shown_with_limits)
 }
 
 /// A column for each bare method's time.
@@ -201,7 +201,7 @@ impl Results for CompareTable {
         self.ways = job.mechanisms.iter().map(|name| (name.clone(), 0)).collect();
         self.settings = Some((environment.clone(), job.clone()));
         let mode = if job.in_use { "messages in use" } else { "unmodified messages" };
-        head(out, &format!("lmt compare: ping-pong, each way by itself, {mode}"), environment)?;
+        head(out, &format!("lmt compare: ping-pong, each path by itself, {mode}"), environment)?;
         for LeftOut { name, reason } in &self.left_out {
             writeln!(out, "# left out: {name}: {reason}")?;
         }
@@ -222,7 +222,7 @@ impl Results for CompareTable {
         }
         write!(out, "  {:<14}", "fastest")?;
         if job.limits {
-            beside_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
+            shown_with_mechanisms().try_for_each(|method| write!(out, " {:>LIMIT_WIDTH$}", method.name))?;
         }
         writeln!(out)
     }
@@ -239,7 +239,7 @@ impl Results for CompareTable {
         let report = Report::new(environment.clone(), job, rows, Vec::new());
         write!(out, "  {:<14}", report.winner(first.bytes).unwrap_or("-"))?;
         if rows.iter().any(|row| row.pattern == LIMITS) {
-            write_limits(out, rows, beside_mechanisms())?;
+            write_limits(out, rows, shown_with_mechanisms())?;
         }
         writeln!(out)
     }

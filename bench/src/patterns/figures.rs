@@ -50,7 +50,7 @@ const POLLUTION: &[FigureDefinition] = &[
 
 /// The regions': one call each.
 const REGIONS: &[FigureDefinition] = &[
-    figure("declare_usec", "declare", Unit::Usec),
+    figure("register_usec", "declare", Unit::Usec),
     figure("first_lookup_usec", "first get", Unit::Usec),
     figure("lookup_usec", "next get", Unit::Usec),
     figure("destroy_usec", "destroy", Unit::Usec),

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use memmap2::MmapMut;
 use nix::sys::mman::{ProtFlags, mprotect};
 
-use crate::environment::page_bytes;
+use crate::memory::page_bytes;
 
 /// At which end a [`Guarded`] buffer touches the forbidden page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::job::WayCount;
+use crate::job::PathCount;
 
 /// Bytes of messages that came in by mechanisms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -116,7 +116,7 @@ pub trait Link {
 
     /// Messages that this rank has sent and received so far, by the way that
     /// they took; empty where that is not counted.
-    fn ways(&self) -> Vec<WayCount> {
+    fn ways(&self) -> Vec<PathCount> {
         Vec::new()
     }
 
@@ -160,7 +160,7 @@ pub struct OwnerSeconds {
 
 /// What is done while regions are declared: with their names for the peer and
 /// a call that serves the peer, if the owner has to.
-pub type WhileDeclared<'a> = &'a mut dyn FnMut(&[Vec<u8>], Step<'_>) -> Result<(), LinkError>;
+pub type WhileRegistered<'a> = &'a mut dyn FnMut(&[Vec<u8>], Step<'_>) -> Result<(), LinkError>;
 
 /// A way to declare memory that another process looks up by a name: one kind of
 /// declared memory of one rank.
@@ -184,7 +184,7 @@ pub trait RegionProvider {
         &mut self,
         memory: &[u8],
         count: usize,
-        meanwhile: WhileDeclared<'_>,
+        meanwhile: WhileRegistered<'_>,
     ) -> Result<OwnerSeconds, LinkError>;
 
     /// Gets the first byte of the region with that name, which another process

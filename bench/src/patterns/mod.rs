@@ -153,7 +153,7 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition {
         pattern: Pattern::Pollution,
         name: "pollution",
-        text: "How much longer rank 0 takes to read a working set again (half the last cache, one byte of each \
+        text: "How much longer rank 0 takes to read a working set again (half the last-level cache, one byte of each \
                line, in scattered order) after it has received or sent a message than after as much time without \
                one. Time: the reading after the message.",
         default_sizes: "64KiB,256KiB,1MiB,4MiB",
@@ -161,8 +161,8 @@ pub const DEFINITIONS: &[Definition] = &[
     Definition {
         pattern: Pattern::Regions,
         name: "regions",
-        text: "What it costs rank 0 to declare a region and to destroy it, and rank 1 to get one byte of it for \
-               the first time and again, with more and more regions declared at once. Time: one declaration.",
+        text: "What it costs rank 0 to register a region and to destroy it, and rank 1 to get one byte of it for \
+               the first time and again, with more and more regions registered at once. Time: one registration.",
         default_sizes: "4KiB,64KiB,1MiB,16MiB",
     },
 ];

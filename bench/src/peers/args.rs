@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Search;
-use crate::cli::{Format, parse_ranks};
+use super::search::Search;
+use crate::options::{Format, parse_ranks};
 use crate::patterns::Pattern;
 
 /// The patterns that the peers have too.

@@ -77,12 +77,7 @@ impl Cache {
             if folder.join(COMPLETE).is_file() || interrupt.signal().is_some() {
                 continue;
             }
-            let python = on_path("python3").ok_or_else(|| {
-                BenchError::Failure(
-                    "there is no python3 on the PATH, with which --fetch installs; install python3 with venv"
-                        .into(),
-                )
-            })?;
+            let python = python().map_err(BenchError::Failure)?;
             tell(&format!("installing {} from PyPI into {}", packages.join(" and "), folder.display()));
             fresh_folder(&folder)?;
             match install(&python, &folder, packages, interrupt) {
@@ -96,6 +91,41 @@ impl Cache {
             }
         }
         Ok(left_out)
+    }
+
+    /// The Python of a virtual environment that has just these packages of PyPI, if it was
+    /// made before.
+    pub fn fetched_python(&self, packages: &[String]) -> Option<PathBuf> {
+        let folder = self.python_folder(packages);
+        folder.join(COMPLETE).is_file().then(|| folder.join("bin/python3"))
+    }
+
+    /// The same, made if it is not there; `tell` hears what is done.
+    ///
+    /// # Errors
+    /// It cannot be made: a sentence.
+    pub fn python(
+        &self,
+        packages: &[String],
+        interrupt: &Interrupt,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, String> {
+        if let Some(python) = self.fetched_python(packages) {
+            return Ok(python);
+        }
+        let folder = self.python_folder(packages);
+        tell(&format!("installing {} from PyPI into {}", packages.join(" and "), folder.display()));
+        fresh_folder(&folder).map_err(|error| error.to_string())?;
+        let wanted: Vec<&str> = packages.iter().map(String::as_str).collect();
+        install(&python()?, &folder, &wanted, interrupt)?;
+        fs::write(folder.join(COMPLETE), "")
+            .map_err(|error| format!("{} cannot be written: {error}", folder.display()))?;
+        Ok(folder.join("bin/python3"))
+    }
+
+    fn python_folder(&self, packages: &[String]) -> PathBuf {
+        let parts: Vec<&str> = packages.iter().map(String::as_str).collect();
+        self.0.join(format!("python-{:016x}", fingerprint(&parts)))
     }
 
     /// Builds the benchmark with an MPI's compiler, unless that has been done.
@@ -161,6 +191,13 @@ fn install(python: &Path, folder: &Path, packages: &[&str], interrupt: &Interrup
     })
     .map_err(|sentence| format!("pip cannot install it; is there a network? {sentence}"))?;
     Ok(())
+}
+
+/// What makes virtual environments.
+fn python() -> Result<PathBuf, String> {
+    on_path("python3").ok_or_else(|| {
+        "there is no python3 on the PATH, with which --fetch installs; install python3 with venv".to_owned()
+    })
 }
 
 /// The first program of this name on the PATH.

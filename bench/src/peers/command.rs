@@ -10,7 +10,7 @@ use lmt::launch::{Launcher, Outcome, Output, Running};
 use crate::interrupt::Interrupt;
 
 /// How often it is looked whether somebody wants it to end.
-const GLANCE: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The most letters of a program's words in a sentence of ours.
 const SHOWN_LETTERS: usize = 300;
 
@@ -100,7 +100,7 @@ where
     let deadline = Instant::now() + Duration::from_secs(limit_s);
     let mut is_over = false;
     while !is_over && Instant::now() < deadline && interrupt.signal().is_none() {
-        is_over = running.wait_for(GLANCE);
+        is_over = running.wait_for(POLL_INTERVAL);
     }
     if !is_over {
         running.end_now();

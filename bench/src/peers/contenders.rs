@@ -1,13 +1,13 @@
 //! The groups of all MPIs that are compared with.
 
 use super::group::{MpiGroup, Setup, Turn};
-use super::measure::Peer;
+use super::peer::Peer;
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 
 /// Fewest passes over all sizes among which the rounds are shared out: the machine's
 /// speed changes within seconds, and a size is to meet more than one of them.
-const LEAST_PASSES: usize = 3;
+const MIN_PASSES: usize = 3;
 
 /// The groups; one that has failed is gone for good.
 pub(crate) struct Contenders<'a> {
@@ -41,7 +41,7 @@ impl<'a> Contenders<'a> {
     /// Passes for so many rounds: in each, all are started anew, and each is to be
     /// the first as often as the others, where there are as many rounds.
     pub fn passes(&self, rounds: u32) -> u32 {
-        let passes = LEAST_PASSES.next_multiple_of(self.number.max(1));
+        let passes = MIN_PASSES.next_multiple_of(self.number.max(1));
         u32::try_from(passes).unwrap_or(u32::MAX).min(rounds)
     }
 

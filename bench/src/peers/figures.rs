@@ -4,9 +4,9 @@
 
 use serde::Serialize;
 
-use super::jobs::{Mode, Wanted};
 use super::result::Row;
 use super::show::Scene;
+use super::wanted::{Mode, Wanted};
 use crate::job::Job;
 use crate::memory::Memory;
 use crate::patterns::Pattern;

@@ -21,7 +21,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How long the ranks may take to end.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// How often it is looked whether a rank has connected.
-const GLANCE: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// What all ranks of a group do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl MpiGroup {
         if Instant::now() >= deadline {
             return Err(format!("its ranks were not there within {} s", START_LIMIT.as_secs()));
         }
-        thread::sleep(GLANCE);
+        thread::sleep(POLL_INTERVAL);
         Ok(())
     }
 

@@ -146,7 +146,7 @@ fn write_scene(out: &mut String, scene: &Scene) -> std::fmt::Result {
              <th scope=\"col\">bare method</th>",
         );
     }
-    out.push_str("<th scope=\"col\">our way</th></tr></thead>\n<tbody>\n");
+    out.push_str("<th scope=\"col\">our path</th></tr></thead>\n<tbody>\n");
     scene.rows.iter().try_for_each(|row| write_row(out, &shown, has_limit, row))?;
     out.push_str("</tbody></table></div>\n");
     let means = Means::of(&scene.rows);

@@ -92,10 +92,14 @@ impl Installation {
         variables
     }
 
+    /// The launcher's arguments on where so many ranks are placed.
+    pub fn placing(&self, ranks: u32, cores: usize) -> &'static [&'static str] {
+        placing(self.kind, ranks as usize <= cores)
+    }
+
     /// The arguments with which the launcher starts `ranks` ranks of `program`.
     pub fn launch_arguments(&self, ranks: u32, cores: usize, program: &Path, socket: &Path) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> =
-            placing(self.kind, ranks as usize <= cores).iter().map(OsString::from).collect();
+        let mut arguments: Vec<OsString> = self.placing(ranks, cores).iter().map(OsString::from).collect();
         arguments.extend(["-n".into(), ranks.to_string().into(), program.into(), socket.into()]);
         arguments
     }

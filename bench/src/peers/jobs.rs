@@ -2,51 +2,19 @@
 
 use super::args::{PATTERNS, PeersArgs};
 use super::figures;
+use super::wanted::{MODES, Mode, Wanted};
+use crate::asked::job;
 use crate::cache;
-use crate::cli::{MeasuringArgs, SizeList};
-use crate::commands::job;
 use crate::error::BenchError;
 use crate::job::Job;
-use crate::memory::Memory;
+use crate::options::{MeasuringArgs, SizeList};
 use crate::patterns::Pattern;
 use crate::sizes::{human, parse_sizes};
 
 /// Rounds of a quick comparison.
 const QUICK_ROUNDS: u32 = 6;
 /// MPI counts bytes in a C int.
-const MOST_BYTES: u64 = (1 << 31) - 1;
-
-/// How the buffers are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode {
-    /// Written before sending, read after receiving; else never modified.
-    pub in_use: bool,
-    /// Rotated through more than the cache.
-    pub off_cache: bool,
-}
-
-/// All modes, the usual one first.
-pub const MODES: [Mode; 4] = [
-    Mode { in_use: true, off_cache: false },
-    Mode { in_use: false, off_cache: false },
-    Mode { in_use: true, off_cache: true },
-    Mode { in_use: false, off_cache: true },
-];
-
-/// One pattern in one mode.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The pattern.
-    pub pattern: Pattern,
-    /// The mode.
-    pub mode: Mode,
-    /// Where our buffers come from.
-    pub buffers: Memory,
-    /// Processes in the group.
-    pub ranks: u32,
-    /// The sizes; the pattern's own if none are named.
-    pub sizes: Option<Vec<u64>>,
-}
+const MAX_BYTES: u64 = (1 << 31) - 1;
 
 /// What was asked for.
 pub fn wanted(args: &PeersArgs, measuring: &MeasuringArgs) -> Vec<Wanted> {
@@ -97,7 +65,7 @@ fn one_job(
             .map_err(|error| BenchError::Failure(error.to_string()))?,
     };
     let sizes = if args.quick { fewer(&all) } else { all };
-    if let Some(bytes) = sizes.iter().find(|&&bytes| bytes > MOST_BYTES) {
+    if let Some(bytes) = sizes.iter().find(|&&bytes| bytes > MAX_BYTES) {
         return Err(BenchError::Usage(format!(
             "{} is more than MPI sends at once; stay below 2GiB",
             human(*bytes)

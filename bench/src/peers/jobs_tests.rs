@@ -1,5 +1,6 @@
 use super::*;
 use crate::cli::{Command, Parsed, parse};
+use crate::memory::Memory;
 
 fn asked(arguments: &[&str]) -> (PeersArgs, MeasuringArgs) {
     let words = ["lmt", "compare", "--peers"].iter().chain(arguments).map(Into::into);

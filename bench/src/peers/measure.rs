@@ -4,13 +4,14 @@
 
 use super::contenders::Contenders;
 use super::group::{Setup, Turn};
-use super::installation::{Installation, Variables};
 use super::ours::Ours;
+use super::peer::Peer;
 use super::rank::Who;
 use super::result::{Role, SizeTimes, Times};
+use super::shown::Shown;
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
-use crate::job::{Job, WayCount};
+use crate::job::{Job, PathCount};
 use crate::limits::{METHODS, Work};
 use crate::memory::Memory;
 use crate::patterns::Pattern;
@@ -25,39 +26,6 @@ const TRIALS: usize = 3;
 const FINALISTS: usize = 3;
 /// What fits into one cache line with a flag: there the hop is a limit.
 const LINE_BYTES: u64 = 56;
-
-/// An MPI with the benchmark built for it.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Its name in tables.
-    pub name: String,
-    /// Whether it is what others are compared with, or carried by lmt itself.
-    pub role: Role,
-    /// Which.
-    pub mpi: Installation,
-    /// The benchmark.
-    pub program: std::path::PathBuf,
-    /// What it wants in its environment.
-    pub variables: Variables,
-}
-
-/// Who hears how it goes.
-pub trait Listener {
-    /// All have started.
-    ///
-    /// # Errors
-    /// It cannot be shown.
-    fn begin(&mut self) -> Result<(), BenchError>;
-    /// So many of all turns are done.
-    fn progress(&mut self, done: u64, total: u64);
-    /// Something worth a line.
-    fn note(&mut self, sentence: &str);
-    /// A size is done.
-    ///
-    /// # Errors
-    /// It cannot be shown.
-    fn size(&mut self, times: &SizeTimes) -> Result<(), BenchError>;
-}
 
 /// One who takes turns at one size.
 struct Contender {
@@ -75,7 +43,7 @@ enum Whose {
 struct Course {
     iterations: u64,
     contenders: Vec<Contender>,
-    ways: Vec<WayCount>,
+    ways: Vec<PathCount>,
     verified_messages: u64,
     rounds: u32,
 }
@@ -87,7 +55,7 @@ pub struct Measuring<'a> {
     ours: Option<Ours>,
     peers: Contenders<'a>,
     roles: Vec<Role>,
-    listener: &'a mut dyn Listener,
+    shown: &'a Shown<'a, SizeTimes>,
     interrupt: &'a Interrupt,
     done: u64,
 }
@@ -102,7 +70,7 @@ impl<'a> Measuring<'a> {
         peers: &[Peer],
         cores: usize,
         interrupt: &'a Interrupt,
-        listener: &'a mut dyn Listener,
+        shown: &'a Shown<'a, SizeTimes>,
     ) -> Result<Self, BenchError> {
         let setup = Setup {
             ranks: job.ranks,
@@ -112,7 +80,7 @@ impl<'a> Measuring<'a> {
         };
         let roles = peers.iter().map(|peer| peer.role).collect();
         let peers = Contenders::new(peers, !job.mechanisms.is_empty(), setup, interrupt);
-        let mut measuring = Self { job, ours: None, peers, roles, listener, interrupt, done: 0 };
+        let mut measuring = Self { job, ours: None, peers, roles, shown, interrupt, done: 0 };
         measuring.restart(0)?;
         Ok(measuring)
     }
@@ -120,8 +88,8 @@ impl<'a> Measuring<'a> {
     /// Ends everybody, and starts them in the order of this pass.
     fn restart(&mut self, pass: u32) -> Result<(), BenchError> {
         self.ours = None;
-        let (job, listener) = (self.job, &mut *self.listener);
-        self.ours = self.peers.restart(pass, &mut |sentence| listener.note(sentence), |note| {
+        let (job, shown) = (self.job, self.shown);
+        self.ours = self.peers.restart(pass, &mut |sentence| shown.note(sentence), |note| {
             // What ranks of ours note, they note each time.
             let mut heard = |sentence: &str| {
                 if pass == 0 {
@@ -138,7 +106,7 @@ impl<'a> Measuring<'a> {
     /// # Errors
     /// One of our ranks fails, or a signal came.
     pub fn run(mut self) -> Result<Vec<SizeTimes>, BenchError> {
-        self.listener.begin()?;
+        self.shown.begin()?;
         let mut courses = Vec::new();
         let passes = self.peers.passes(self.job.repetitions);
         let mut results = Vec::new();
@@ -154,7 +122,7 @@ impl<'a> Measuring<'a> {
                 self.rounds(&mut courses[index], bytes, until)?;
                 if pass + 1 == passes {
                     let times = self.over(&mut courses[index], bytes)?;
-                    self.listener.size(&times)?;
+                    self.shown.size(&times)?;
                     results.push(times);
                 }
             }
@@ -219,7 +187,7 @@ impl<'a> Measuring<'a> {
     /// round another one begins.
     fn rounds(&mut self, course: &mut Course, bytes: u64, until: u32) -> Result<(), BenchError> {
         let before = self.ways()?;
-        self.keep_those_there(course);
+        self.keep_running(course);
         while course.rounds < until {
             let number = course.contenders.len();
             for step in 0..number {
@@ -233,27 +201,27 @@ impl<'a> Measuring<'a> {
                     contender.times.usec.push(usec);
                 }
             }
-            self.keep_those_there(course);
+            self.keep_running(course);
             course.rounds += 1;
             self.done += 1;
             let total = u64::from(self.job.repetitions) * self.job.sizes.len() as u64;
-            self.listener.progress(self.done, total);
+            self.shown.progress(self.done, total);
         }
-        for new in WayCount::since(&before, self.ways()?) {
+        for new in PathCount::since(&before, self.ways()?) {
             new.add_to(&mut course.ways);
         }
         Ok(())
     }
 
     /// One that has failed, or works no more since a restart, has nothing to compare.
-    fn keep_those_there(&mut self, course: &mut Course) {
+    fn keep_running(&mut self, course: &mut Course) {
         let bare: &[String] = self.ours.as_ref().map_or(&[], |ours| &ours.bare);
-        let (peers, listener) = (&self.peers, &mut *self.listener);
+        let (peers, shown) = (&self.peers, self.shown);
         course.contenders.retain(|contender| match &contender.who {
             // That one has failed was said.
             Whose::Peer(index) => peers.is_there(*index),
             Whose::Ours(Who::Bare(name)) if !bare.contains(name) => {
-                listener.note(&format!("{name} works no more since the ranks were started anew"));
+                shown.note(&format!("{name} works no more since the ranks were started anew"));
                 false
             }
             Whose::Ours(_) => true,
@@ -287,14 +255,14 @@ impl<'a> Measuring<'a> {
             Ok(seconds) if pattern.times_slowest() => Ok(seconds.into_iter().reduce(f64::max)),
             Ok(seconds) => Ok(seconds.first().copied()),
             Err(sentence) => {
-                self.listener.note(&sentence);
+                self.shown.note(&sentence);
                 Ok(None)
             }
         }
     }
 
     /// Which way our first mechanism's messages have gone so far.
-    fn ways(&mut self) -> Result<Vec<WayCount>, BenchError> {
+    fn ways(&mut self) -> Result<Vec<PathCount>, BenchError> {
         self.ours.as_mut().map_or_else(|| Ok(Vec::new()), |ours| ours.ways(0))
     }
 

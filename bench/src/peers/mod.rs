@@ -7,7 +7,7 @@
 
 pub mod again;
 pub mod args;
-mod cache;
+pub(crate) mod cache;
 pub mod command;
 mod contenders;
 pub mod figures;
@@ -18,33 +18,39 @@ mod jobs;
 mod measure;
 pub mod mpi;
 mod ours;
+pub mod peer;
 pub mod provider;
 pub mod rank;
 pub mod result;
+pub mod search;
 pub mod show;
+mod shown;
 pub mod transport;
+mod wanted;
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::choice::choose;
-use crate::cli::{Format, MeasuringArgs};
-use crate::commands::{complain, print};
-use crate::engine::{Engine, LeftOut};
+use crate::console::{complain, json, print, written};
+use crate::engine::LeftOut;
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
+use crate::options::{Format, MeasuringArgs};
+use crate::peers::search::Search;
 use crate::progress::Progress;
 use args::PeersArgs;
 use cache::Cache;
 pub(crate) use contenders::Contenders;
 use figures::Figure;
 pub(crate) use group::{Setup, Turn as MpiTurn};
-use measure::{Listener, Measuring};
-pub(crate) use measure::{Peer, warm_up};
-use result::{Role, Row, SizeTimes};
+use measure::Measuring;
+pub(crate) use measure::warm_up;
+pub(crate) use peer::Peer;
+use result::{Role, Row};
 use show::{PeerCard, Scene};
+pub(crate) use shown::Shown;
 
 /// What a comparison needs, found out before anything is measured.
 #[derive(Debug)]
@@ -60,12 +66,8 @@ pub struct Prepared {
 ///
 /// # Errors
 /// What is missing, or makes no sense.
-pub fn prepare<E: Engine>(
-    engine: &E,
-    args: &PeersArgs,
-    measuring: &MeasuringArgs,
-) -> Result<Prepared, BenchError> {
-    let mechanisms = choose(engine, args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
+pub fn prepare(args: &PeersArgs, measuring: &MeasuringArgs) -> Result<Prepared, BenchError> {
+    let mechanisms = choose(args.mechanism.as_deref(), measuring.buffers)?.mechanisms;
     let interrupt = Interrupt::watch()?;
     let (peers, left_out) = found_peers(args.search(), &interrupt)?;
     let jobs = jobs::jobs(jobs::wanted(args, measuring), &mechanisms, args, measuring, peers.len())?;
@@ -97,16 +99,8 @@ pub fn compare(prepared: Prepared, args: &PeersArgs) -> Result<Comparison, Bench
 /// The output cannot be written.
 fn tell(comparison: &Comparison, format: Option<Format>) -> Result<(), BenchError> {
     match format {
-        Some(Format::Csv) => {
-            let mut text = Vec::new();
-            show::csv(&mut text, &comparison.scenes).map_err(|error| BenchError::from_output(&error))?;
-            print(&String::from_utf8_lossy(&text))
-        }
-        Some(Format::Json) => {
-            let text = serde_json::to_string_pretty(comparison)
-                .map_err(|error| BenchError::Failure(format!("the results cannot be written: {error}")))?;
-            print(&format!("{text}\n"))
-        }
+        Some(Format::Csv) => print(&written(|out| show::csv(out, &comparison.scenes))?),
+        Some(Format::Json) => print(&json(comparison)?),
         Some(Format::Table) | None => print(&figures::text(&comparison.figures)),
     }
 }
@@ -146,17 +140,6 @@ pub struct Comparison {
 
 fn lacks_programs(folder: &Path) -> bool {
     ["mpicc", "mpiexec"].iter().any(|name| !folder.join(name).is_file())
-}
-
-/// Where MPIs are looked for.
-#[derive(Clone, Copy, Debug)]
-pub struct Search<'a> {
-    /// Folders of MPIs that were named.
-    pub folders: &'a [PathBuf],
-    /// Where fetched ones are kept, if that was named.
-    pub cache: Option<&'a Path>,
-    /// Whether those that are not there are fetched.
-    pub fetch: bool,
 }
 
 /// The MPIs to compare with, each with the benchmark built for it.
@@ -229,16 +212,13 @@ fn run(
     let mut scenes = Vec::new();
     for (index, job) in jobs.into_iter().enumerate() {
         let environment = Environment::record(&job);
-        let mut shown = Shown {
-            job: &job,
-            environment: &environment,
-            peers: &cards,
-            is_first: index == 0,
-            as_table: args.as_table(),
-            progress: &progress,
-        };
+        let shown = Shown::new(&progress).with_table(
+            args.as_table(),
+            |out| show::begin_table(out, &job, &environment, &cards, index == 0),
+            |out, times| Row::of(times).map_or(Ok(()), |row| show::table_row(out, &job, &cards, &row)),
+        );
         let measured =
-            Measuring::start(&job, peers, cores, interrupt, &mut shown).and_then(|measuring| measuring.run());
+            Measuring::start(&job, peers, cores, interrupt, &shown).and_then(|measuring| measuring.run());
         let sizes = match measured {
             Err(error @ (BenchError::Failure(_) | BenchError::Mechanism { .. })) if args.figures => {
                 progress.suspend(|| complain(&format!("{} is left out: {error}", show::title(&job))));
@@ -247,50 +227,10 @@ fn run(
             measured => measured?,
         };
         let rows: Vec<Row> = sizes.iter().filter_map(Row::of).collect();
-        shown.write(|out| show::end_table(out, &rows))?;
+        shown.end(|out| show::end_table(out, &rows))?;
+        drop(shown);
         scenes.push(Scene { settings: job, environment, rows });
     }
     progress.end();
     Ok(Comparison { peers: cards, scenes, figures: Vec::new() })
-}
-
-/// Rows as they come.
-struct Shown<'a> {
-    job: &'a Job,
-    environment: &'a Environment,
-    peers: &'a [PeerCard],
-    is_first: bool,
-    as_table: bool,
-    progress: &'a Progress,
-}
-
-impl Shown<'_> {
-    fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), BenchError> {
-        if !self.as_table {
-            return Ok(());
-        }
-        self.progress.suspend(|| {
-            let mut out = io::stdout().lock();
-            write(&mut out).and_then(|()| out.flush()).map_err(|error| BenchError::from_output(&error))
-        })
-    }
-}
-
-impl Listener for Shown<'_> {
-    fn begin(&mut self) -> Result<(), BenchError> {
-        self.write(|out| show::begin_table(out, self.job, self.environment, self.peers, self.is_first))
-    }
-
-    fn progress(&mut self, done: u64, total: u64) {
-        self.progress.show(done, total);
-    }
-
-    fn note(&mut self, sentence: &str) {
-        self.progress.suspend(|| complain(sentence));
-    }
-
-    fn size(&mut self, times: &SizeTimes) -> Result<(), BenchError> {
-        let Some(row) = Row::of(times) else { return Ok(()) };
-        self.write(|out| show::table_row(out, self.job, self.peers, &row))
-    }
 }

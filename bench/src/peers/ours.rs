@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::rank::{Ask, RANK_COMMAND, Who};
 use crate::error::BenchError;
 use crate::group::{self, Group};
-use crate::job::{Event, Job, WayCount};
+use crate::job::{Event, Job, PathCount};
 use crate::processes::failure;
 
 /// How long they may take to end.
@@ -80,7 +80,7 @@ impl Ours {
     ///
     /// # Errors
     /// A rank fails or ends.
-    pub fn ways(&mut self, link: usize) -> Result<Vec<WayCount>, BenchError> {
+    pub fn ways(&mut self, link: usize) -> Result<Vec<PathCount>, BenchError> {
         self.ask(&Ask::Ways(link))?;
         loop {
             if let (_, Event::Ways(ways)) = self.next()? {

@@ -1,6 +1,9 @@
 //! Where the libfabric provider is (`docs/libfabric.md`).
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+
+use super::transport::PROVIDER_PATH;
 
 /// The name of its file. libfabric takes files that end in [`ENDING`].
 const FILE: &str = "liblmt-fi.so";
@@ -8,7 +11,7 @@ const FILE: &str = "liblmt-fi.so";
 const ENDING: &str = "-fi.so";
 /// The folders in which it may be, as seen from that of the `lmt` command: where
 /// it is built, and where libraries are installed.
-const PLACES: [&str; 4] = ["", "../lib", "../lib/libfabric", "../lib64"];
+const PLACES: [&str; 5] = ["", "../lib/lmt", "../lib", "../lib/libfabric", "../lib64"];
 
 /// The provider's library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +20,8 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// The file that was named, or the one that belongs to this command.
+    /// The file that was named, or the one that belongs to this command, or one in a folder
+    /// in which libfabric looks already.
     ///
     /// # Errors
     /// One sentence on what is missing.
@@ -27,7 +31,10 @@ impl Provider {
             None => {
                 let own = std::env::current_exe()
                     .map_err(|error| format!("this command does not know where it is: {error}"))?;
-                Self::beside(own.parent().unwrap_or(Path::new("/")))
+                Self::beside(own.parent().unwrap_or(Path::new("/"))).or_else(|why| {
+                    let folders = std::env::var_os(PROVIDER_PATH).unwrap_or_default();
+                    Self::in_one_of(&folders).ok_or(why)
+                })
             }
         }
     }
@@ -59,6 +66,10 @@ impl Provider {
                 folder.display()
             )),
         }
+    }
+
+    fn in_one_of(folders: &OsStr) -> Option<Self> {
+        std::env::split_paths(folders).find_map(|folder| Self::at(&folder.join(FILE)).ok())
     }
 
     /// The file.

@@ -24,3 +24,13 @@ fn what_is_missing_is_said_with_what_makes_it() {
     assert!(at("x-fi.so").contains("cannot be found"), "{}", at("x-fi.so"));
     assert!(at("a:b/liblmt-fi.so").contains("colon"), "{}", at("a:b/liblmt-fi.so"));
 }
+
+#[test]
+fn a_package_has_it_in_a_folder_of_its_own_and_libfabrics_path_may_name_it() {
+    let files = Files::new("own-folder").with("bin/lmt", "").with("lib/lmt/liblmt-fi.so", "");
+    let file = files.root().canonicalize().unwrap().join("lib/lmt/liblmt-fi.so");
+    assert_eq!(Provider::beside(&files.root().join("bin")).unwrap().file(), file);
+    let folders = std::env::join_paths([Path::new("/nowhere"), &files.root().join("lib/lmt")]).unwrap();
+    assert_eq!(Provider::in_one_of(&folders).unwrap().file(), file);
+    assert_eq!(Provider::in_one_of(OsStr::new("")), None);
+}

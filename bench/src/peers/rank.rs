@@ -5,13 +5,12 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
 use crate::error::BenchError;
 use crate::group::{self, Joined};
 use crate::job::Event;
 use crate::limits::{METHODS, Pair};
 use crate::patterns::link::Link;
-use crate::processes::failure;
+use crate::rank_side::next_line;
 use crate::runner::{Runner, Turn};
 
 /// The hidden subcommand.
@@ -57,9 +56,9 @@ pub enum Ask {
 ///
 /// # Errors
 /// [`BenchError::RankFailed`], once the command knows why.
-pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
+pub fn rank_main() -> Result<(), BenchError> {
     group::live(|input, tell| {
-        let (assignment, Joined { mut links, mut pair, .. }) = group::join(engine, input, tell)?;
+        let (assignment, Joined { mut links, mut pair, .. }) = group::join(input, tell)?;
         let is_first = assignment.rank == 0;
         let bare = bare(pair.as_ref());
         let mut silent = |_: Event| Ok(());
@@ -76,15 +75,7 @@ fn serve<L: Link>(
     input: &mut impl BufRead,
     tell: group::Tell<'_>,
 ) -> Result<(), BenchError> {
-    loop {
-        let mut line = String::new();
-        let length = input.read_line(&mut line).map_err(|e| failure("the next turn cannot be read", &e))?;
-        // The command is done.
-        if length == 0 {
-            return Ok(());
-        }
-        let ask: Ask = serde_json::from_str(&line)
-            .map_err(|error| BenchError::Failure(format!("the next turn cannot be read: {error}")))?;
+    while let Some(ask) = next_line(input)? {
         match ask {
             Ask::Turn { who, bytes, iterations, warm_up } => {
                 let seconds = runner.single(&turn(who)?, bytes, iterations, warm_up)?;
@@ -100,6 +91,7 @@ fn serve<L: Link>(
             Ask::Ways(_) => {}
         }
     }
+    Ok(())
 }
 
 fn turn(who: Who) -> Result<Turn, BenchError> {

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::job::WayCount;
+use crate::job::PathCount;
 use crate::stats::{Spread, ratios};
 
 /// What a contender is.
@@ -39,7 +39,7 @@ pub struct SizeTimes {
     /// Everybody's times.
     pub times: Vec<Times>,
     /// Which way the messages of our first mechanism took.
-    pub ways: Vec<WayCount>,
+    pub ways: Vec<PathCount>,
     /// Messages of ours of which every byte was checked.
     pub verified_messages: u64,
 }
@@ -75,7 +75,7 @@ pub struct Row {
     /// The limit's time by the best peer's, taken round by round.
     pub limit_over_peer: Option<Spread>,
     /// Which way the messages of our first mechanism took.
-    pub ways: Vec<WayCount>,
+    pub ways: Vec<PathCount>,
     /// Messages of ours of which every byte was checked.
     pub verified_messages: u64,
 }
@@ -147,7 +147,7 @@ impl Row {
         // By bytes, for the short messages by which ranks meet are no part of what is
         // measured; of empty messages only the number can be told.
         let has_bytes = self.ways.iter().any(|way| way.bytes > 0);
-        let weight = |way: &WayCount| if has_bytes { way.bytes } else { way.messages };
+        let weight = |way: &PathCount| if has_bytes { way.bytes } else { way.messages };
         let all: u64 = self.ways.iter().map(weight).sum();
         let Some(most) = self.ways.iter().max_by_key(|way| weight(way)) else { return "-".to_owned() };
         match 100 * weight(most) / all.max(1) {

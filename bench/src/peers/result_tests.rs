@@ -4,8 +4,8 @@ fn times(name: &str, role: Role, usec: &[f64]) -> Times {
     Times { name: name.to_owned(), role, usec: usec.to_vec() }
 }
 
-fn way(way: &str, messages: u64, bytes: u64) -> WayCount {
-    WayCount { way: way.to_owned(), messages, bytes }
+fn way(way: &str, messages: u64, bytes: u64) -> PathCount {
+    PathCount { way: way.to_owned(), messages, bytes }
 }
 
 /// The machine is ten times slower in the last round, for all.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use super::measure::Peer;
+use super::peer::Peer;
 use super::result::{Contender, Role, Row};
 use crate::environment::Environment;
 use crate::job::Job;

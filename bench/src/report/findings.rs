@@ -9,13 +9,13 @@ use crate::sizes::human;
 use crate::stats::geometric_mean;
 
 /// How much faster one must be besides: less is of no use, however well it was measured.
-const LEAST_GAIN: f64 = 0.03;
+const MIN_GAIN: f64 = 0.03;
 /// So many of those that are as good as the best are named.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 /// Messages are short up to so many bytes...
-const SHORT_MOST_BYTES: u64 = 4 << 10;
+const SHORT_MAX_BYTES: u64 = 4 << 10;
 /// ...of middle length up to so many, and long from there on.
-const MIDDLE_MOST_BYTES: u64 = 256 << 10;
+const MIDDLE_MAX_BYTES: u64 = 256 << 10;
 
 /// A size from which another way is the fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Findings {
         let others = mechanisms.iter().filter(|series| series.kind == Kind::OtherBuffers);
         sentences.extend(others.filter_map(|series| other_buffers(series, &ways, &sizes)));
         if ways.len() > 1 && sentences.is_empty() {
-            sentences.push("No way is faster than another by more than their spreads.".to_owned());
+            sentences.push("No path is faster than another by more than their spreads.".to_owned());
         }
         Self { summary: summary(mechanisms, &ways), crossovers, sentences }
     }
@@ -82,7 +82,7 @@ pub(super) fn is_faster(one: &Point, other: &Point) -> bool {
     }
     let (Some(own), Some(theirs)) = (one.quartiles, other.quartiles) else { return false };
     let gain = other.usec - one.usec;
-    gain > own.1 - own.0 && gain > theirs.1 - theirs.0 && gain > LEAST_GAIN * other.usec
+    gain > own.1 - own.0 && gain > theirs.1 - theirs.0 && gain > MIN_GAIN * other.usec
 }
 
 /// The line that is faster than all others at a size, `auto` apart, which is none of the ways.
@@ -155,7 +155,7 @@ fn of_eager(ways: &[&Series], first: Option<&Series>, crossovers: &[Crossover]) 
     let last = eager.points.last()?;
     (is_compared && !is_left).then(|| {
         format!(
-            "Nothing is better than {} up to {}: no way is faster by more than their spreads.",
+            "Nothing is better than {} up to {}: no path is faster by more than their spreads.",
             eager.name,
             human(last.bytes)
         )
@@ -197,9 +197,9 @@ struct Class {
 
 fn classes() -> [Class; 3] {
     [
-        Class { name: "short", bytes: 0..=SHORT_MOST_BYTES },
-        Class { name: "middle", bytes: SHORT_MOST_BYTES + 1..=MIDDLE_MOST_BYTES },
-        Class { name: "long", bytes: MIDDLE_MOST_BYTES + 1..=u64::MAX },
+        Class { name: "short", bytes: 0..=SHORT_MAX_BYTES },
+        Class { name: "middle", bytes: SHORT_MAX_BYTES + 1..=MIDDLE_MAX_BYTES },
+        Class { name: "long", bytes: MIDDLE_MAX_BYTES + 1..=u64::MAX },
     ]
 }
 
@@ -221,7 +221,7 @@ fn summary(mechanisms: &[Series], ways: &[&Series]) -> Option<String> {
     if parts.is_empty() {
         return None;
     }
-    let mut sentence = format!("The best way is {}", listed(&parts));
+    let mut sentence = format!("The best path is {}", listed(&parts));
     if distances.len() == parts.len() {
         let times: Vec<String> = distances.iter().map(|times| format!("{times:.2}")).collect();
         sentence.push_str(&format!("; auto takes {} times as long as these", listed(&times)));
@@ -262,8 +262,8 @@ fn relative(one: &Series, other: &Series, sizes: &[u64]) -> Option<f64> {
 /// `a or b`; of many the first.
 fn alternatives(names: &[String]) -> String {
     match names {
-        [first @ .., _] if first.len() >= MOST_NAMED => {
-            let (named, others) = names.split_at(MOST_NAMED);
+        [first @ .., _] if first.len() >= MAX_NAMED => {
+            let (named, others) = names.split_at(MAX_NAMED);
             format!("{} or {} as good", named.join(", "), counted(others.len()))
         }
         names => names.join(" or "),

@@ -58,7 +58,7 @@ fn a_crossover_has_to_hold_at_the_next_size() {
 fn nothing_better_than_eager_is_said() {
     let slower = times("cma", &[2.0, 3.0, 4.0]);
     let findings = Findings::of(&[times("eager", &[1.0, 2.0, 3.0]), slower.clone()]);
-    let said = "Nothing is better than eager up to 4 KiB: no way is faster by more than their spreads.";
+    let said = "Nothing is better than eager up to 4 KiB: no path is faster by more than their spreads.";
     assert_eq!(findings.sentences, [said]);
     // Not where something is better, nor where eager is alone.
     let better = Findings::of(&[times("eager", &[1.0, 5.0, 6.0]), slower]);
@@ -92,7 +92,7 @@ fn one_sentence_says_what_is_best_and_how_far_auto_is_from_it() {
     let cma =
         Series { points: line("cma", 5.0, 12000.0).points.split_off(10), ..Series::new("cma", Kind::Way) };
     let summary = Findings::of(&[auto, eager, cma]).summary.unwrap();
-    let best = "The best way is eager for short messages (1 B to 4 KiB), cma for middle ones (8 KiB to 256 KiB) and \
+    let best = "The best path is eager for short messages (1 B to 4 KiB), cma for middle ones (8 KiB to 256 KiB) and \
                 cma for long ones (512 KiB to 16 MiB); auto takes 1.00, ";
     assert!(summary.starts_with(best), "{summary}");
     assert!(summary.ends_with(" and 3.86 times as long as these."), "{summary}");

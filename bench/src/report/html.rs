@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::findings::winner;
 use super::plot::{Chart, DASHES, Line, Mark, Pen, Scale, broken};
-use super::style::{PAGE_STYLE, SERIES_COLOURS, colours};
+use super::style::{PAGE_STYLE, SERIES_COLOURS, colours, escaped};
 use super::{Kind, Point, Report, Series, plotted_limits, sizes_of};
 use crate::engine::LeftOut;
 use crate::environment::Environment;
@@ -68,7 +68,7 @@ impl Report {
         let mut caption = picture.caption.to_owned();
         if !marks.is_empty() {
             caption.push_str(
-                " Dashed lines: from here on the way named at the top is the fastest between ordinary buffers.",
+                " Dashed lines: from here on the path named at the top is the fastest between ordinary buffers.",
             );
         }
         let limits = if picture.has_limits { plotted_limits(&self.limits) } else { Vec::new() };
@@ -148,9 +148,9 @@ impl Report {
 /// How the lines are to be read.
 fn reading(repetitions: u32) -> String {
     format!(
-        "Each line but auto is one way by itself: eager is cells, up to the longest message that goes in them; every \
-         message of a mechanism is announced. auto is what the library does when nothing is set. Half the round trip, \
-         median of {repetitions} repetitions in which all took turns."
+        "Each line but auto is one path by itself: eager is cells, up to the longest message that goes in them; every \
+         message of a mechanism goes by rendezvous. auto is what the library does when nothing is set. Half the \
+         round trip, median of {repetitions} repetitions in which all took turns."
     )
 }
 
@@ -234,7 +234,16 @@ pub(crate) fn plot_figure(title: &str, all: &[Series], thin: &[Series]) -> Resul
     figure(title, &chart, &legend(all, thin), "Both axes are logarithmic.")
 }
 
-fn figure(title: &str, chart: &Chart<'_>, legend: &str, caption: &str) -> Result<String, BenchError> {
+/// A picture with a title above it, a legend, and a caption below.
+///
+/// # Errors
+/// There is nothing to plot.
+pub(crate) fn figure(
+    title: &str,
+    chart: &Chart<'_>,
+    legend: &str,
+    caption: &str,
+) -> Result<String, BenchError> {
     let mut text = format!("{title} against message size.");
     for Line { name, points, .. } in chart.lines.iter().filter(|line| !matches!(line.pen, Pen::Thin(_))) {
         if let (Some(first), Some(last)) = (points.first(), points.last()) {
@@ -268,11 +277,16 @@ pub(crate) fn page(title: &str, introduction: &str, environment: &Environment, b
     let warning = environment
         .warning()
         .map_or_else(String::new, |sentence| format!("<p class=\"warning\">{}</p>\n", escaped(sentence)));
+    let body = format!("{warning}{body}<h2>Where and how</h2>\n<dl>\n{lines}</dl>\n");
+    document(title, introduction, &body)
+}
+
+/// One file that needs nothing else.
+pub(crate) fn document(title: &str, introduction: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}</style>\n\
-         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{introduction}</p>\n{warning}{body}<h2>Where and how</h2>\n\
-         <dl>\n{lines}</dl>\n</main>\n</body>\n</html>\n",
+         </head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{introduction}</p>\n{body}</main>\n</body>\n</html>\n",
         colours()
     )
 }
@@ -316,9 +330,4 @@ fn spread(point: &Point) -> String {
     point
         .quartiles
         .map_or(range.clone(), |(lower, upper)| format!("quartiles {lower:.3} and {upper:.3} µs, {range}"))
-}
-
-/// Text in HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -92,7 +92,7 @@ pub fn beside(
     bounds: Area,
 ) -> Area {
     let (mut best, mut least) = (Area { left: x, top: y, width, height }, f64::INFINITY);
-    for ring in 1..=MOST_RINGS {
+    for ring in 1..=MAX_RINGS {
         for (across, down) in DIRECTIONS {
             let far = f64::from(ring) * height;
             let left = x + across * (far + width / 2.0) - width / 2.0;
@@ -107,7 +107,7 @@ pub fn beside(
 }
 
 /// How far labels go from their points, in heights of their own.
-const MOST_RINGS: u32 = 6;
+const MAX_RINGS: u32 = 6;
 /// What it costs to be a height further away, in points of lines that it lies on.
 const RING_COST: f64 = 1.5;
 /// To the right, above, below, and between.

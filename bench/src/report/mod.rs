@@ -8,14 +8,14 @@ mod plot;
 mod style;
 
 pub use findings::{Crossover, Findings};
-pub(crate) use html::{escaped, page, plot_figure};
+pub(crate) use html::{document, figure, page, plot_figure};
 pub use pages::to_html;
 pub(crate) use plot::{Chart, Line, Mark, Pen, Scale};
-pub(crate) use style::{COLOUR_STYLE, PAGE_STYLE, SERIES_COLOURS, colours};
+pub(crate) use style::escaped;
 
 use lmt_selector::calibration::EAGER;
 
-use crate::choice::{AUTO, way_of};
+use crate::choice::{AUTO, path_of};
 use crate::engine::LeftOut;
 use crate::environment::Environment;
 use crate::job::{Job, LIMITS, Row};
@@ -144,7 +144,7 @@ fn plotted_limits(limits: &[Series]) -> Vec<Series> {
 /// How a line is called whose job calls it so: all ways are measured by themselves, which
 /// their names need not repeat.
 pub(crate) fn name_of(mechanism: &str) -> &str {
-    way_of(mechanism).unwrap_or(mechanism)
+    path_of(mechanism).unwrap_or(mechanism)
 }
 
 fn kind_of(job: &Job, mechanism: &str) -> Kind {

@@ -9,7 +9,7 @@ use crate::environment::Environment;
 use crate::error::BenchError;
 
 const TITLE: &str = "lmt compare: every mechanism on this machine";
-const INTRODUCTION: &str = "Two processes send a message to and fro, by every way that works here.";
+const INTRODUCTION: &str = "Two processes play ping-pong, by every path that works here.";
 
 /// The report as one HTML file without external resources; the first mode is shown first, and
 /// `section` stands at the end.

@@ -11,17 +11,20 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::labels::{Area, apart, beside};
-use super::style::{COLOUR_STYLE, SERIES_COLOURS, colours};
+use super::style::{SERIES_COLOURS, colours};
 use super::{Crossover, escaped};
 use crate::error::BenchError;
 use crate::sizes::human;
 
 const WIDTH: u32 = 920;
 const HEIGHT: u32 = 440;
-/// Room on the right for the lines' names.
+/// Room on the right for the lines' names, or for longer ones.
 const NAMES_WIDTH: i32 = 130;
-/// Where a picture's own title begins.
+/// Room at the top for the words of marks.
+const TOP: u32 = 26;
+/// Where a picture's own title begins, and the room for it.
 const TITLE_X: i32 = 80;
+const TITLE_HEIGHT: u32 = 22;
 /// Room for a name with its distance from the next, in pixels.
 const NAME_HEIGHT: f64 = 15.0;
 /// About how wide a letter of a name is; more than most are.
@@ -44,6 +47,11 @@ pub(super) const DASHES: [&str; 4] = ["none", "8 3", "2 3", "10 3 2 3"];
 /// Lines from this number on are broken, since their colours are near to earlier ones.
 const BROKEN_FROM: usize = 5;
 const BROKEN: &str = "7 2";
+/// How a picture's own title is written.
+const TITLE_STYLE: &str = ".title{font-weight:600;font-size:15px;fill:var(--ink)}";
+/// The most that [`Scale::Multiple`] shows.
+const MAX_MULTIPLE: f64 = 4.0;
+
 /// An axis with its own marks; its coordinate may be a logarithm.
 #[derive(Clone)]
 struct MarkedAxis {
@@ -124,6 +132,9 @@ pub(crate) enum Scale {
     Logarithmic,
     /// From 0 to 1.
     Part,
+    /// How many times as much as the least, logarithmic; what is more than four times is
+    /// shown as four times.
+    Multiple,
 }
 
 impl Scale {
@@ -131,6 +142,7 @@ impl Scale {
         match self {
             Self::Logarithmic => (value > 0.0).then(|| value.log10()),
             Self::Part => Some(value),
+            Self::Multiple => Self::Logarithmic.place(value.min(MAX_MULTIPLE)),
         }
     }
 }
@@ -153,10 +165,14 @@ impl Chart<'_> {
     /// # Errors
     /// There is nothing to plot, or the drawing library fails.
     pub fn draw(&self) -> Result<String, BenchError> {
+        self.draw_below(TOP)
+    }
+
+    fn draw_below(&self, top: u32) -> Result<String, BenchError> {
         let mut svg = String::new();
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
-            self.draw_on(&area)
+            self.draw_on(&area, top)
                 .and_then(|()| area.present().map_err(|error| error.to_string()))
                 .map_err(|error| BenchError::Failure(format!("the plot cannot be drawn: {error}")))?;
         }
@@ -170,8 +186,8 @@ impl Chart<'_> {
     /// As [`Self::draw`].
     pub fn draw_alone(&self, title: &str, text: &str) -> Result<String, BenchError> {
         let (title, text) = (escaped(title), escaped(text));
-        let style = format!("{}{COLOUR_STYLE}svg{{background:var(--paper)}}", colours());
-        let drawn = self.draw()?;
+        let style = format!("{}{TITLE_STYLE}svg{{background:var(--paper)}}", colours());
+        let drawn = self.draw_below(TOP + TITLE_HEIGHT)?;
         // Behind the element's own `>`, in front of all that is drawn.
         let (element, rest) = drawn.split_once('>').unwrap_or((&drawn, ""));
         Ok(format!(
@@ -180,14 +196,14 @@ impl Chart<'_> {
         ))
     }
 
-    fn draw_on(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), String> {
+    fn draw_on(&self, area: &DrawingArea<SVGBackend<'_>, Shift>, top: u32) -> Result<(), String> {
         let x = size_axis(self.lines).ok_or("no sizes were measured")?;
         let y = value_axis(self.lines, self.scale).ok_or("no times were measured")?;
         let say = |error: &dyn std::fmt::Display| error.to_string();
         let mut chart = ChartBuilder::on(area)
             .margin(8)
-            .margin_right(NAMES_WIDTH)
-            .margin_top(26)
+            .margin_right(self.names_width())
+            .margin_top(top)
             .x_label_area_size(44)
             .y_label_area_size(72)
             .build_cartesian_2d(x, y)
@@ -228,6 +244,11 @@ impl Chart<'_> {
             height: (bottom - top).into(),
         };
         write_names(area, &drawn, &marks, inside)
+    }
+
+    fn names_width(&self) -> i32 {
+        let longest = self.lines.iter().map(|line| word_width(&line.name)).fold(0.0, f64::max);
+        NAMES_WIDTH.max(longest.ceil() as i32 + 2 * NAME_GAP)
     }
 
     /// The points that a plot can show.
@@ -361,7 +382,8 @@ fn along(pixels: &[(i32, i32)]) -> Vec<(f64, f64)> {
     for pair in pixels.windows(2) {
         let [from, to] = [pair[0], pair[1]].map(|(x, y)| (f64::from(x), f64::from(y)));
         let (across, down) = (to.0 - from.0, to.1 - from.1);
-        let steps = (across.hypot(down) / DRAWN_STEP).ceil().max(1.0) as u32;
+        // Not hypot, which glibc 2.35 gave a new version: packages are for older ones, too.
+        let steps = ((across * across + down * down).sqrt() / DRAWN_STEP).ceil().max(1.0) as u32;
         all.extend((0..=steps).map(|step| {
             let part = f64::from(step) / f64::from(steps);
             (from.0 + part * across, from.1 + part * down)
@@ -404,6 +426,12 @@ fn value_axis(lines: &[Line], scale: Scale) -> Option<MarkedAxis> {
         let parts = |step: usize| (0..=20).step_by(step).map(|part| f64::from(part) / 20.0).collect();
         let label = |part: f64| format!("{part:.1}");
         return Some(MarkedAxis { inner: (0.0..1.03).into(), marks: parts(4), light: parts(2), label });
+    }
+    if scale == Scale::Multiple {
+        let marks = [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, MAX_MULTIPLE].map(f64::log10).to_vec();
+        let label = |power: f64| format!("{}×", (100.0 * 10f64.powf(power)).round() / 100.0);
+        let inner = (start.min(0.0) - 0.01..MAX_MULTIPLE.log10() + 0.02).into();
+        return Some(MarkedAxis { inner, marks, light: Vec::new(), label });
     }
     let inside = |value: &f64| (start - 0.05..=end + 0.05).contains(value);
     let decades = start.floor() as i32..=end.ceil() as i32;

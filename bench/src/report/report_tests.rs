@@ -1,5 +1,5 @@
 use super::*;
-use crate::job::WayCount;
+use crate::job::PathCount;
 use crate::memory::Memory;
 use crate::patterns::Pattern;
 
@@ -25,7 +25,7 @@ pub(crate) fn point(bytes: u64, usec: f64, spread: f64) -> Point {
 }
 
 fn rows(pattern: &str, series: &Series) -> Vec<Row> {
-    let path = |bytes: u64| WayCount { way: series.name.clone(), messages: 60, bytes: 60 * bytes };
+    let path = |bytes: u64| PathCount { way: series.name.clone(), messages: 60, bytes: 60 * bytes };
     let row = |point: &Point| Row {
         pattern: pattern.into(),
         mechanism: series.name.clone(),
@@ -162,7 +162,7 @@ fn of_two_equal_ways_none_wins_and_none_crosses_the_other() {
     };
     let report = report_of(&[noisy("one", 1.0), noisy("two", -1.0)], &[]);
     assert_eq!(report.findings.crossovers, []);
-    assert_eq!(report.findings.sentences, ["No way is faster than another by more than their spreads."]);
+    assert_eq!(report.findings.sentences, ["No path is faster than another by more than their spreads."]);
     let summary = report.findings.summary.clone().unwrap();
     assert!(
         summary.contains("one or two for short") || summary.contains("two or one for short"),

@@ -10,14 +10,6 @@ const LIGHT: [&str; SERIES_COLOURS] =
 const DARK: [&str; SERIES_COLOURS] =
     ["#56b4e9", "#ff9e4a", "#2ed3a4", "#e79bc6", "#f0e442", "#b5e655", "#c3a5f0", "#cccccc", "#ff8a80"];
 
-/// What pictures drawn by `lmt tune` have in common, on a page and alone.
-pub(crate) const COLOUR_STYLE: &str = "
-.title{font-weight:600;font-size:15px;fill:var(--ink)}.tick{fill:var(--ink)}.on{fill:var(--paper);font-weight:600;text-anchor:middle}
-.bound{fill:var(--ink);font-size:12px;text-anchor:middle}.band{opacity:.07}.grid{stroke:var(--faint);fill:none}
-.axis{stroke:var(--ink);fill:none}.mark{stroke:var(--mark);stroke-dasharray:5 4;stroke-width:1.5;fill:none}
-.line{fill:none;stroke-width:2.4;stroke-linejoin:round}.thinner{stroke-width:1.2;opacity:.75}
-";
-
 /// The style of all pages. Which page of several is shown, the buttons' state says.
 pub(crate) const PAGE_STYLE: &str = "
 body{background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif;margin:0}
@@ -60,4 +52,9 @@ pub(crate) fn colours() -> String {
         "--paper:#16181c;--ink:#e8e8e8;--soft:#aaa;--grid:#50545c;--faint:#2a2d33;--mark:#aaa;--best:#23384d",
     );
     format!(":root{{color-scheme:light dark;{light}}}\n@media(prefers-color-scheme:dark){{:root{{{dark}}}}}")
+}
+
+/// Text in HTML.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -35,7 +35,7 @@ const CLEARLY: f64 = 1.05;
 /// faster.
 const AGAIN: u32 = 2;
 /// The most ranks that are measured.
-const MOST_RANKS: u32 = 64;
+const MAX_RANKS: u32 = 64;
 /// The part of all time that this may take.
 const SHARE: u64 = 10;
 
@@ -90,7 +90,7 @@ pub fn measure(task: &Task<'_>, interrupt: &Interrupt) -> Found {
     let mut found = Found::default();
     // No more than the kernel has.
     let cpus = task.cpus.len() as u32;
-    for ranks in [cpus.clamp(2, MOST_RANKS), (2 * cpus).min(MOST_RANKS)] {
+    for ranks in [cpus.clamp(2, MAX_RANKS), (2 * cpus).min(MAX_RANKS)] {
         for kind in KINDS {
             let measured = operation(task, kind, ranks, interrupt);
             if interrupt.signal().is_some() || matches!(measured, Ok(None)) {
@@ -107,7 +107,7 @@ pub fn measure(task: &Task<'_>, interrupt: &Interrupt) -> Found {
                 Err(error) => found.skipped.push(format!("{kind} on {ranks} ranks: {error}")),
             }
         }
-        if cpus >= MOST_RANKS {
+        if cpus >= MAX_RANKS {
             break;
         }
     }
@@ -125,11 +125,13 @@ fn operation(
     let Some(cases) = cases(task, kind, ranks, &is_over)? else { return Ok(None) };
     let mut winners = Vec::new();
     for case in &cases {
-        let Some(rival) = winner(case) else {
+        let Some(other_algorithm) = winner(case) else {
             winners.push((case.bytes, None));
             continue;
         };
-        let Some(again) = again(task, (kind, ranks), case, rival, &is_over)? else { return Ok(None) };
+        let Some(again) = again(task, (kind, ranks), case, other_algorithm, &is_over)? else {
+            return Ok(None);
+        };
         winners.push((case.bytes, winner(&again)));
     }
     Ok(Some(winners))
@@ -142,10 +144,10 @@ fn again(
     task: &Task<'_>,
     (kind, ranks): (Kind, u32),
     first: &Case,
-    rival: Algorithm,
+    other_algorithm: Algorithm,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Option<Case>, BenchError> {
-    let both: Vec<Algorithm> = first.default.into_iter().chain([rival]).collect();
+    let both: Vec<Algorithm> = first.default.into_iter().chain([other_algorithm]).collect();
     let contenders = both.iter().map(|one| Turns::Algorithm(one.to_string())).collect();
     let plan = Plan { contenders, sizes: vec![first.bytes], ..plan(kind, ranks, task) };
     let mut group = Ranks::start_without_settings(&plan)?;

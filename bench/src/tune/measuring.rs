@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use lmt::checkup::Host;
+use lmt::diagnostic::Host;
 use lmt_selector::calibration::{Course, CourseRules, Load, rules};
 use nix::unistd::Pid;
 
@@ -11,7 +11,7 @@ use super::memory::{self, Rotation};
 use super::places::Setting;
 use super::plan::{self, Effort};
 use super::progress::Course as Shown;
-use super::rank::{Answer, Assignment, RANK_COMMAND, Turn, WayTurn};
+use super::rank::{Answer, Assignment, PathTurn, RANK_COMMAND, Turn};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::stride_bytes;
@@ -19,7 +19,7 @@ use crate::processes::Processes;
 use crate::sizes::human;
 
 /// How often it is looked whether time is over while ranks measure.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long ranks that are done may take to end.
 const ENDING: Duration = Duration::from_secs(2);
 
@@ -70,7 +70,7 @@ pub struct Outcome {
 enum Stop {
     End(End),
     /// A way failed; the others go on without it.
-    WayFailed(usize, String),
+    PathFailed(usize, String),
     Error(BenchError),
 }
 
@@ -131,7 +131,7 @@ impl<'a> Measuring<'a> {
                     end = early;
                     break;
                 }
-                Err(Stop::WayFailed(_, sentence)) => return Err(BenchError::Failure(sentence)),
+                Err(Stop::PathFailed(_, sentence)) => return Err(BenchError::Failure(sentence)),
                 // What was measured is not lost.
                 Err(Stop::Error(error)) if self.courses.iter().any(|c| c.classes().next().is_some()) => {
                     end = End::Failed(error.to_string());
@@ -180,7 +180,7 @@ impl<'a> Measuring<'a> {
             todo.reverse();
             while !todo.is_empty() {
                 match self.group(pass, &setting, rotation_bytes, &mut todo) {
-                    Err(Stop::WayFailed(way, sentence)) => self.without(way, &sentence)?,
+                    Err(Stop::PathFailed(way, sentence)) => self.without(way, &sentence)?,
                     result => result?,
                 }
             }
@@ -195,7 +195,10 @@ impl<'a> Measuring<'a> {
         self.notes
             .push(format!("{name} failed while it was measured and was left out from then on: {sentence}"));
         match self.task.ways.is_empty() {
-            true => Err(BenchError::Failure(format!("no way works; the last was {name}: {sentence}")).into()),
+            true => {
+                Err(BenchError::Failure(format!("no path works; the last failure was {name}: {sentence}"))
+                    .into())
+            }
             false => Ok(()),
         }
     }
@@ -210,8 +213,6 @@ impl<'a> Measuring<'a> {
         todo: &mut Vec<(usize, u64)>,
     ) -> Result<(), Stop> {
         let cpus: Vec<usize> = setting.pairs.iter().flatten().copied().collect();
-        // No more than there are CPUs.
-        let ranks = cpus.len() as u32;
         let largest_bytes = todo.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0);
         let off_cache = todo.iter().any(|(at, _)| self.courses[*at].load.off_cache);
         let rotation_bytes = if off_cache { rotation_bytes } else { 0 };
@@ -219,7 +220,6 @@ impl<'a> Measuring<'a> {
         let ways = self.task.ways.clone();
         let assignment = |(rank, cpu): (u32, &usize)| Assignment {
             rank,
-            ranks,
             parent,
             cpu: *cpu,
             ways: ways.clone(),
@@ -251,9 +251,9 @@ impl<'a> Measuring<'a> {
         let turn_of = |(way, repetitions): (usize, u32)| {
             let key = (load, bytes, self.task.ways[way].clone());
             let iterations = self.iterations.get(&key).copied().unwrap_or(0);
-            (repetitions > 0).then_some(WayTurn { way, iterations, repetitions })
+            (repetitions > 0).then_some(PathTurn { way, iterations, repetitions })
         };
-        let ways: Vec<WayTurn> = counts.into_iter().enumerate().filter_map(turn_of).collect();
+        let ways: Vec<PathTurn> = counts.into_iter().enumerate().filter_map(turn_of).collect();
         if !ways.is_empty() {
             let turn = Turn { bytes, off_cache: load.off_cache, ways };
             group.tell(&turn).map_err(|error| told(&error))?;
@@ -283,10 +283,10 @@ impl<'a> Measuring<'a> {
             if left.is_zero() {
                 return Err(Stop::End(End::Deadline(pass)));
             }
-            match group.next_within(left.min(GLANCE))? {
+            match group.next_within(left.min(POLL_INTERVAL))? {
                 None => {}
                 Some((_, Answer::Failed { way: Some(way), sentence })) => {
-                    return Err(Stop::WayFailed(way, sentence));
+                    return Err(Stop::PathFailed(way, sentence));
                 }
                 Some((_, Answer::Failed { way: None, sentence })) => {
                     return Err(BenchError::Failure(sentence).into());
@@ -309,7 +309,7 @@ fn is_of(setting: &Setting, load: Load) -> bool {
 /// to be desired, in sentences.
 fn rotations(task: &Task) -> (Vec<Rotation>, Vec<String>) {
     let host = Host::default();
-    let available = memory::available_bytes(&host);
+    let available = crate::cache::available_bytes(&host);
     let largest = task.sizes.iter().copied().max().unwrap_or(0);
     let of = |setting: &Setting| {
         let cpus: Vec<usize> = setting.pairs.iter().flatten().copied().collect();
@@ -336,7 +336,7 @@ fn rotations(task: &Task) -> (Vec<Rotation>, Vec<String>) {
 /// The sentence on classes over which no pass goes any more.
 fn still_open(count: usize, passes: u32) -> String {
     format!(
-        "{count} sizes more often: after {passes} passes ways are still within what passes differ by there; which \
+        "{count} sizes more often: after {passes} passes paths still differ by less than the passes do; which \
          is taken matters little"
     )
 }

@@ -52,9 +52,9 @@ fn a_cgroup_that_leaves_less_decides() {
 fn all_four_buffers_of_each_process_count() {
     let largest = 16 << 20;
     // 64 MiB of buffers and 16 MiB of endpoints for each process, of half the memory.
-    assert_eq!(most_pairs_within(640 << 20, &[1, largest], 8), 2);
-    assert_eq!(most_pairs_within((640 << 20) - 1, &[1, largest], 8), 1);
-    assert_eq!(most_pairs_within(1 << 20, &[largest], 8), 0);
+    assert_eq!(max_pairs_within(640 << 20, &[1, largest], 8), 2);
+    assert_eq!(max_pairs_within((640 << 20) - 1, &[1, largest], 8), 1);
+    assert_eq!(max_pairs_within(1 << 20, &[largest], 8), 0);
 }
 
 #[test]

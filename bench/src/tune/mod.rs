@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use lmt_selector::calibration::Provenance;
 use lmt_selector::contention::Parameters;
 
-use crate::cli::TuneArgs;
-use crate::engine::{Engine, LeftOut};
+use crate::args::TuneArgs;
+use crate::engine::{self, LeftOut};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::processes::Word;
@@ -54,7 +54,7 @@ const COPIES: lmt_copy::Effort = lmt_copy::Effort::FULL;
 /// Nothing can be measured, a file cannot be written (found out before it is
 /// measured), or a signal, a rank's end or the deadline ended it before each
 /// size was measured once, after what was measured was written.
-pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
+pub fn tune(args: &TuneArgs) -> Result<(), BenchError> {
     let begin = Instant::now();
     let interrupt = Interrupt::watch()?;
     let here = Here::find()?;
@@ -64,10 +64,10 @@ pub fn tune<E: Engine>(engine: &E, args: &TuneArgs) -> Result<(), BenchError> {
     let with_collectives = !args.no_collectives && effort.time_s >= COPIES_FROM_S;
     let of_collectives = if with_collectives { collectives::share(effort) } else { Duration::ZERO };
     let effort = effort.without(of_collectives);
-    let ways = engine.ways()?;
+    let ways = engine::ways()?;
     let sizes = sizes(args)?;
     let settings =
-        places::settings(here.machine.as_ref(), &here.cpus, memory::most_pairs(&sizes, ways.works.len()));
+        places::settings(here.machine.as_ref(), &here.cpus, memory::max_pairs(&sizes, ways.works.len()));
     let task = Task {
         ways: ways.works,
         settings: settings.settings,
@@ -225,7 +225,7 @@ fn skipped(
             effort.passes
         )),
         End::Deadline(_) => skipped.push(format!(
-            "more repetitions where ways are nearly equal: the {} s were over; which is taken there matters little",
+            "more repetitions where paths are nearly equal: the {} s were over; which is taken there matters little",
             effort.time_s
         )),
     }

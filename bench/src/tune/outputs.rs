@@ -11,8 +11,8 @@ use super::measuring::Outcome;
 use super::previous::Previous;
 use super::report::Page;
 use super::summary::Summary;
-use crate::cli::TuneArgs;
-use crate::commands::{complain, print};
+use crate::args::TuneArgs;
+use crate::console::{complain, print};
 use crate::error::BenchError;
 use crate::whole_file::WholeFile;
 

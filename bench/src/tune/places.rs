@@ -23,7 +23,7 @@ pub struct Settings {
 
 /// The settings of a machine of which these CPUs may be used, with so many pairs
 /// at once at most. Without a machine nothing is known of the places.
-pub fn settings(machine: Option<&Machine>, allowed: &[usize], most_pairs: usize) -> Settings {
+pub fn settings(machine: Option<&Machine>, allowed: &[usize], max_pairs: usize) -> Settings {
     let place = |a: usize, b: usize| match machine {
         Some(machine) => machine.place(&CpuSet::from_iter([a]), &CpuSet::from_iter([b])),
         None => Place::Other,
@@ -38,8 +38,8 @@ pub fn settings(machine: Option<&Machine>, allowed: &[usize], most_pairs: usize)
     }
     for wanted in Place::ALL {
         let mut pairs = disjoint_pairs(allowed, |a, b| place(a, b) == wanted);
-        if pairs.len() > most_pairs.max(1) {
-            pairs.truncate(most_pairs.max(1));
+        if pairs.len() > max_pairs.max(1) {
+            pairs.truncate(max_pairs.max(1));
             found.skipped.push(format!(
                 "{wanted}, more than {} pairs at once: there is memory for the buffers of that many",
                 pairs.len()
@@ -58,7 +58,7 @@ pub fn settings(machine: Option<&Machine>, allowed: &[usize], most_pairs: usize)
                 .to_owned(),
         );
     }
-    if found.settings.iter().all(|setting| setting.pairs.len() == 1) && most_pairs > 1 {
+    if found.settings.iter().all(|setting| setting.pairs.len() == 1) && max_pairs > 1 {
         found.skipped.push(format!(
             "many pairs at once: the {} CPUs that this process may use hold one pair",
             allowed.len()

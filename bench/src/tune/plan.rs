@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lmt_selector::calibration::{Chosen, Course, EAGER, EAGER_MOST_BYTES, Load};
+use lmt_selector::calibration::{Chosen, Course, EAGER, EAGER_MAX_BYTES, Load};
 
 /// The shortest message for which mechanisms are measured. One that is
 /// announced takes at least two packets, and cells take no more than that many
@@ -63,7 +63,7 @@ impl Effort {
 /// Whether there is anything to measure of a way at this size.
 pub fn is_useful(way: &str, bytes: u64) -> bool {
     match way {
-        EAGER => bytes <= EAGER_MOST_BYTES,
+        EAGER => bytes <= EAGER_MAX_BYTES,
         _ => bytes >= MECHANISMS_FROM_BYTES,
     }
 }
@@ -81,7 +81,7 @@ pub fn repetitions(effort: Effort, pass: u32, bytes: u64, ways: &[String], cours
     let estimates = course.estimates_among(bytes, may_be_chosen);
     // In the passes over what is open it has no part.
     let once = u32::from(pass < effort.passes);
-    let of_way = |way: &String| match estimates.get(way.as_str()) {
+    let of_path = |way: &String| match estimates.get(way.as_str()) {
         _ if !is_useful(way, bytes) => 0,
         // For the page alone.
         _ if !may_be_chosen(way) => once,
@@ -89,7 +89,7 @@ pub fn repetitions(effort: Effort, pass: u32, bytes: u64, ways: &[String], cours
         Some(estimate) if estimate.regret - 2.0 * estimate.error > HOPELESS_REGRET => once,
         Some(_) => effort.repetitions,
     };
-    ways.iter().map(of_way).collect()
+    ways.iter().map(of_path).collect()
 }
 
 /// The classes whose way is not decided: another one may be as good or better,

@@ -77,7 +77,7 @@ impl Previous {
                 }
             }
         }
-        lines.insert(0, format!("the same way as in the calibration before for {same} of {all} sizes"));
+        lines.insert(0, format!("the same path as in the calibration before for {same} of {all} sizes"));
         lines
     }
 }

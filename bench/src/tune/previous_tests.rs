@@ -34,12 +34,12 @@ fn what_changed_is_told_by_size() {
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(previous, Previous::Rules { complete: false, .. }));
     let same = previous.changes(&rules(&[course(8)], &order()));
-    assert_eq!(same, ["the same way as in the calibration before for 6 of 6 sizes"]);
+    assert_eq!(same, ["the same path as in the calibration before for 6 of 6 sizes"]);
     let changed = previous.changes(&rules(&[course(16)], &order()));
     assert_eq!(
         changed,
         [
-            "the same way as in the calibration before for 5 of 6 sizes",
+            "the same path as in the calibration before for 5 of 6 sizes",
             "shared L3, one pair, on cache, 8 B: eager was cma:get"
         ]
     );

@@ -7,13 +7,13 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::ending::end_with;
-use crate::engine::Engine;
+use crate::engine;
 use crate::error::BenchError;
 use crate::memory::Pages;
 use crate::patterns::arena::Arena;
 use crate::patterns::link::{Link, LinkError};
 use crate::patterns::round::share;
-use crate::processes::{failure, pin, read_line, write_line};
+use crate::rank_side::{next_line, pin, read_line, tell};
 use crate::warm_up::{Next, WarmUp};
 
 /// The hidden subcommand.
@@ -27,8 +27,6 @@ const SECONDS_TAG: u64 = 2;
 pub struct Assignment {
     /// Its number; ranks `2i` and `2i + 1` are a pair.
     pub rank: u32,
-    /// How many there are.
-    pub ranks: u32,
     /// The command's process.
     pub parent: i32,
     /// Where it runs.
@@ -49,12 +47,12 @@ pub struct Turn {
     /// Whether they rotate through memory larger than the cache.
     pub off_cache: bool,
     /// The ways that take turns.
-    pub ways: Vec<WayTurn>,
+    pub ways: Vec<PathTurn>,
 }
 
 /// One way in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayTurn {
+pub struct PathTurn {
     /// Which of [`Assignment::ways`].
     pub way: usize,
     /// Iterations of a repetition; 0 when they are to be found.
@@ -103,7 +101,7 @@ impl From<BenchError> for Failure {
     }
 }
 
-fn of_way(way: usize) -> impl FnOnce(LinkError) -> Failure {
+fn of_path(way: usize) -> impl FnOnce(LinkError) -> Failure {
     move |error| Failure { way: Some(way), error: BenchError::Failure(error.to_string()) }
 }
 
@@ -112,53 +110,42 @@ fn of_way(way: usize) -> impl FnOnce(LinkError) -> Failure {
 ///
 /// # Errors
 /// [`BenchError::RankFailed`], once the command knows why.
-pub fn rank_main<E: Engine>(engine: &E) -> Result<(), BenchError> {
+pub fn rank_main() -> Result<(), BenchError> {
     let mut input = io::stdin().lock();
-    work(engine, &mut input).map_err(|Failure { way, error }| {
+    work(&mut input).map_err(|Failure { way, error }| {
         // If the command is not there any more, nobody wants to know.
         let _ = tell(&Answer::Failed { way, sentence: error.to_string() });
         BenchError::RankFailed
     })
 }
 
-fn tell(answer: &Answer) -> Result<(), BenchError> {
-    write_line(&mut io::stdout().lock(), answer).map_err(|error| BenchError::from_output(&error))
-}
-
-fn work<E: Engine>(engine: &E, input: &mut impl BufRead) -> Result<(), Failure> {
+fn work(input: &mut impl BufRead) -> Result<(), Failure> {
     let assignment: Assignment = read_line(input)?;
-    let Assignment { rank, ranks, parent, cpu, ways, .. } = &assignment;
+    let Assignment { rank, parent, cpu, ways, .. } = &assignment;
     end_with(*parent)?;
     pin(*rank, *cpu)?;
     let mut opened = Vec::new();
     for (way, name) in ways.iter().enumerate() {
-        let end = engine.open_way(name, *rank, *ranks);
+        let end = engine::open_path(name);
         opened.push(end.map_err(|error| Failure { way: Some(way), error })?);
     }
-    tell(&Answer::Card(opened.iter().map(|opened| engine.address(opened)).collect()))?;
+    tell(&Answer::Card(opened.iter().map(|opened| opened.address().to_bytes()).collect()))?;
     let cards: Vec<Vec<Vec<u8>>> = read_line(input)?;
     let mut links = Vec::new();
     for (way, opened) in opened.into_iter().enumerate() {
         let addresses: Vec<Vec<u8>> =
             cards.iter().map(|card| card.get(way).cloned().unwrap_or_default()).collect();
-        let link = engine.join(opened, &addresses);
+        let link = engine::join(opened, &addresses);
         links.push(link.map_err(|error| Failure { way: Some(way), error })?);
     }
     let mut rank = Rank::new(links, &assignment)?;
-    loop {
-        let mut line = String::new();
-        let length = input.read_line(&mut line).map_err(|e| failure("the next turn cannot be read", &e))?;
-        // The command is done.
-        if length == 0 {
-            return Ok(());
-        }
-        let turn: Turn = serde_json::from_str(&line)
-            .map_err(|error| BenchError::Failure(format!("the next turn cannot be read: {error}")))?;
+    while let Some(turn) = next_line(input)? {
         let timed = rank.turn(&turn)?;
         if assignment.rank == 0 {
             tell(&Answer::Timed(timed))?;
         }
     }
+    Ok(())
 }
 
 /// Two buffers, and how far rotation has come in them.
@@ -198,12 +185,12 @@ impl<L: Link> Rank<L> {
     /// one begins. On ranks other than 0 the times mean nothing.
     fn turn(&mut self, turn: &Turn) -> Result<Vec<Timed>, Failure> {
         let mut all = Vec::new();
-        for WayTurn { way, iterations, .. } in turn.ways.iter().copied() {
+        for PathTurn { way, iterations, .. } in turn.ways.iter().copied() {
             let iterations = match iterations {
                 0 => self.find_iterations(way, turn)?,
                 iterations => {
                     // The first messages after other ways find cold caches.
-                    self.repetition(way, turn, (iterations / 4).max(1)).map_err(of_way(way))?;
+                    self.repetition(way, turn, (iterations / 4).max(1)).map_err(of_path(way))?;
                     iterations
                 }
             };
@@ -217,7 +204,7 @@ impl<L: Link> Rank<L> {
                     continue;
                 }
                 let Timed { way, iterations, .. } = all[at];
-                let seconds = self.repetition(way, turn, iterations).map_err(of_way(way))?;
+                let seconds = self.repetition(way, turn, iterations).map_err(of_path(way))?;
                 // Half a round trip.
                 all[at].times_ns.push(seconds * 1e9 / (2.0 * iterations as f64));
             }
@@ -230,14 +217,14 @@ impl<L: Link> Rank<L> {
         let mut warm_up = WarmUp::default();
         let mut iterations = 1;
         loop {
-            let seconds = self.repetition(way, turn, iterations).map_err(of_way(way))?;
+            let seconds = self.repetition(way, turn, iterations).map_err(of_path(way))?;
             let (again, number) = match warm_up.took(seconds) {
                 Next::Try(number) => (1, number),
                 Next::Chosen(number) => (0, number),
             };
             let link = &mut self.links[way];
-            let again = share(link, again).map_err(of_way(way))?;
-            iterations = share(link, number).map_err(of_way(way))?;
+            let again = share(link, again).map_err(of_path(way))?;
+            iterations = share(link, number).map_err(of_path(way))?;
             if again == 0 {
                 return Ok(iterations);
             }
@@ -254,7 +241,7 @@ impl<L: Link> Rank<L> {
         let mut incoming = Arena::new(incoming, bytes, 1, turn.off_cache).ok_or_else(short)?;
         outgoing.start_at(at[0]);
         incoming.start_at(at[1]);
-        let link = self.links.get_mut(way).ok_or_else(|| LinkError("there is no such way".into()))?;
+        let link = self.links.get_mut(way).ok_or_else(|| LinkError("there is no such path".into()))?;
         let (is_first, partner) = (link.rank() % 2 == 0, link.rank() ^ 1);
         link.barrier()?;
         let start = Instant::now();

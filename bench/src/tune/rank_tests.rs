@@ -3,10 +3,9 @@ use std::thread;
 use super::*;
 use crate::engine::socket::{SocketLink, group};
 
-fn assignment(rank: u32, ranks: u32) -> Assignment {
+fn assignment(rank: u32) -> Assignment {
     Assignment {
         rank,
-        ranks,
         parent: 0,
         cpu: 0,
         ways: vec!["a:get".into(), "b:put".into()],
@@ -19,7 +18,7 @@ fn assignment(rank: u32, ranks: u32) -> Assignment {
 fn turn_of(ranks: u32, turn: &Turn) -> Vec<Result<Vec<Timed>, String>> {
     let (first, second) = (group(ranks as usize), group(ranks as usize));
     let work = |rank: u32, links: Vec<SocketLink>| {
-        let mut rank = Rank::new(links, &assignment(rank, ranks)).unwrap();
+        let mut rank = Rank::new(links, &assignment(rank)).unwrap();
         rank.turn(turn).map_err(|failure| failure.error.to_string())
     };
     thread::scope(|scope| {
@@ -34,8 +33,8 @@ fn turn_of(ranks: u32, turn: &Turn) -> Vec<Result<Vec<Timed>, String>> {
 fn ways_are_measured_as_often_as_asked_for() {
     for (ranks, off_cache) in [(2, false), (2, true), (4, false), (6, true)] {
         let ways = vec![
-            WayTurn { way: 0, iterations: 3, repetitions: 4 },
-            WayTurn { way: 1, iterations: 0, repetitions: 1 },
+            PathTurn { way: 0, iterations: 3, repetitions: 4 },
+            PathTurn { way: 1, iterations: 0, repetitions: 1 },
         ];
         let answers = turn_of(ranks, &Turn { bytes: 4096, off_cache, ways });
         let [first, others @ ..] = &answers[..] else { panic!() };
@@ -52,7 +51,7 @@ fn ways_are_measured_as_often_as_asked_for() {
 
 #[test]
 fn a_message_that_does_not_fit_is_a_failure() {
-    let ways = vec![WayTurn { way: 0, iterations: 1, repetitions: 1 }];
+    let ways = vec![PathTurn { way: 0, iterations: 1, repetitions: 1 }];
     let answers = turn_of(2, &Turn { bytes: 1 << 20, off_cache: false, ways });
     assert!(answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.contains("too short"))));
 }

@@ -91,7 +91,7 @@ impl Summary<'_> {
         report: &Path,
         kept: Option<&Path>,
     ) -> std::fmt::Result {
-        self.write_ways(text)?;
+        self.write_paths(text)?;
         self.write_copies(text)?;
         self.write_collectives(text)?;
         let provenance = &self.calibration.provenance;
@@ -116,7 +116,7 @@ impl Summary<'_> {
         }
     }
 
-    fn write_ways(&self, text: &mut String) -> std::fmt::Result {
+    fn write_paths(&self, text: &mut String) -> std::fmt::Result {
         let mut measured = self.courses.iter().rev().filter(|course| !course.chosen.is_empty());
         measured.try_for_each(|course| {
             write_list(text, &format!("{}:", load_in_words(course.load)), runs(&course.chosen))

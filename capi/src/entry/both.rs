@@ -1,18 +1,18 @@
-//! What functions of endpoints and of doors do alike.
+//! What functions of endpoints and of device layers do alike.
 #![allow(unsafe_code)] // Takes pointers of C.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
 use lmt::{Address, Outcome};
 
-use super::explain::{format_of, question, written};
 use super::write;
 use crate::border::{Place, Places, bytes};
 use crate::code::lmt_code::{LMT_ERR_ADDRESS, LMT_ERR_FORKED};
 use crate::error::Error;
 use crate::handle::{Number, number_of};
-use crate::objects::{NO_REQUEST, NO_STATUS, Side, peer_of, peer_to_c, request_of, status_of};
+use crate::numbers::{NO_STATUS, peer_to_c, request_of, status_of};
+use crate::objects::{NO_REQUEST, Side};
 use crate::types::{lmt_peer, lmt_request, lmt_status};
 
 /// Closes the one that a handle names.
@@ -84,33 +84,6 @@ pub(super) unsafe fn insert_peer<S: Side>(
         let peer = side.insert_peer(&address)?;
         place.write(peer_to_c(side.number(), peer));
         Ok(())
-    })
-}
-
-/// Explains the way of a message.
-///
-/// # Safety
-/// `text` is NULL or memory for `capacity` bytes, `length` NULL or memory for a
-/// number.
-#[allow(clippy::too_many_arguments)] // Those of the function that C calls.
-pub(super) unsafe fn explain<S: Side>(
-    handle: *mut S::Handle,
-    peer: lmt_peer,
-    bytes: u64,
-    flags: u32,
-    format: u32,
-    text: *mut c_char,
-    capacity: usize,
-    length: *mut usize,
-) -> Result<(), Error> {
-    // SAFETY: by `# Safety`, `text` is NULL or memory for `capacity` bytes.
-    let room = unsafe { Places::new(text, capacity, "text") }?;
-    // SAFETY: by `# Safety`, `length` is NULL or memory for a number.
-    let length = unsafe { Place::wanted(length, "length") }?;
-    let (message, format) = (question(bytes, flags)?, format_of(format)?);
-    S::with(handle, |side| {
-        let explanation = side.explain(peer_of(side.number(), peer)?, &message)?;
-        write::text(&written(&explanation, format)?, room, length)
     })
 }
 

@@ -16,7 +16,7 @@ use crate::types::lmt_endpoint;
 
 const NOBODY: lmt_peer = lmt_peer { owner: 0, number: 0 };
 
-/// An endpoint whose end waits for long if something is under way, and whose messages
+/// An endpoint whose end waits for long if something is in flight, and whose messages
 /// nobody can move alone.
 fn endpoint() -> *mut lmt_endpoint {
     let (mut options, mut made) = (null_mut(), null_mut());
@@ -90,7 +90,7 @@ fn what_a_panic_has_left_is_closed_without_moving_anything() {
     assert_eq!(unsafe { lmt_test(broken, send, &mut done, null_mut()) }, LMT_ERR_PANIC);
     assert!(!done, "its memory is lent until it is closed");
     let start = Instant::now();
-    // SAFETY: the memory of what is under way stays as it is.
+    // SAFETY: the memory of what is in flight stays as it is.
     assert_eq!(unsafe { lmt_endpoint_close(broken) }, LMT_OK);
     assert!(start.elapsed() < Duration::from_secs(15), "it has waited: {:?}", start.elapsed());
     // SAFETY: any pointer will do.
@@ -99,7 +99,7 @@ fn what_a_panic_has_left_is_closed_without_moving_anything() {
     // The other end is told, and ends.
     // SAFETY: NULL will do.
     assert_eq!(unsafe { lmt_wait(peer, receive, 20_000, null_mut()) }, LMT_ERR_PEER_DEAD);
-    // SAFETY: nothing is under way any more.
+    // SAFETY: nothing is in flight any more.
     assert_eq!(unsafe { lmt_endpoint_close(peer) }, LMT_OK);
     drop((data, into));
 }

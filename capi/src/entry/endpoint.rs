@@ -17,7 +17,7 @@ pub(super) fn options_of(options: *const lmt_options) -> Result<Options, Error> 
         return Ok(Options::default());
     }
     // Several threads may create with the same at once.
-    OPTIONS.with_patiently(number_of(options), |options| Ok(options.clone()))
+    OPTIONS.with_waiting(number_of(options), |options| Ok(options.clone()))
 }
 
 /// Creates an endpoint; `options` may be NULL. To be closed by
@@ -41,8 +41,8 @@ pub unsafe extern "C" fn lmt_endpoint_create(
         let inner = options.builder()?.build()?;
         let number = Endpoint::table().insert(|number| {
             let endpoint = Endpoint::new(number, inner);
-            if options.hears_strangers {
-                endpoint.engine(|engine| engine.hear_strangers());
+            if options.accepts_unnamed_peers {
+                endpoint.engine(|engine| engine.accept_unnamed_peers());
             }
             Box::new(endpoint)
         })?;
@@ -59,9 +59,9 @@ pub unsafe extern "C" fn lmt_endpoint_create(
 ///
 /// After it this process copies nothing for the endpoint any more. But a peer that is
 /// in the middle of a copy goes on until it has read the goodbye: out of the memory
-/// of a send, into that of a receive, into or out of a declared region. So wait for
+/// of a send, into that of a receive, into or out of a registered region. So wait for
 /// the end of all requests first, and let peers say by a message that they are done
-/// with regions; what was still under way keeps its memory, mapped and used for
+/// with regions; what was still in flight keeps its memory, mapped and used for
 /// nothing else, until those peers have closed their endpoints or have ended.
 ///
 /// The endpoint is gone also where an error is told, but for `LMT_ERR_NULL`,

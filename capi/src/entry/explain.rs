@@ -4,16 +4,16 @@
 use std::ffi::c_char;
 
 use lmt::Explanation;
-use lmt::mechanism::SharedEnds;
-use lmt::mechanisms::Counters;
+use lmt::mechanism::{Counters, SharedEnds};
 use lmt::selection::Message;
 
 use super::messages::{HINTS, check_flags, hints_of};
-use super::{both, write};
+use super::write;
 use crate::border::{Place, Places};
 use crate::code::lmt_code::{self, LMT_ERR_SYSTEM};
 use crate::error::{Error, guard};
-use crate::objects::{ANY_PEER, Endpoint, Side, peer_of};
+use crate::numbers::peer_of;
+use crate::objects::{ANY_PEER, Endpoint, Side};
 use crate::types::{
     LMT_EXPLAIN_SEGMENTS, LMT_EXPLAIN_SHARED_RECEIVER, LMT_EXPLAIN_SHARED_SENDER, LMT_FORMAT_JSON,
     LMT_FORMAT_TEXT, LMT_NAME_BYTES, lmt_counters, lmt_endpoint, lmt_peer,
@@ -87,7 +87,7 @@ pub(super) fn write_counters(
     write::list(&all, "paths", room, count)
 }
 
-/// Says which way a message of `bytes` bytes to a peer would take now, which rule
+/// Says which path a message of `bytes` bytes to a peer would take now, which rule
 /// says so, where that rule comes from, and why each other mechanism is not taken: in
 /// words (`LMT_FORMAT_TEXT`) or as JSON (`LMT_FORMAT_JSON`). `flags` say more of the
 /// message: those of hints, `LMT_EXPLAIN_SEGMENTS`, `LMT_EXPLAIN_SHARED_SENDER`,
@@ -115,10 +115,8 @@ pub unsafe extern "C" fn lmt_explain(
     capacity: usize,
     length: *mut usize,
 ) -> lmt_code {
-    // SAFETY: `both::explain` asks for what `# Safety` says.
-    guard(|| unsafe {
-        both::explain::<Endpoint>(endpoint, peer, bytes, flags, format, text, capacity, length)
-    })
+    // SAFETY: `explain` asks for what `# Safety` says.
+    guard(|| unsafe { explain::<Endpoint>(endpoint, peer, bytes, flags, format, text, capacity, length) })
 }
 
 /// What has gone by each path, to and from one peer since it connected, or with
@@ -159,5 +157,32 @@ pub unsafe extern "C" fn lmt_statistics(
             let paths = std::iter::once(("eager", eager)).chain(mechanisms);
             write_counters(paths, room, count)
         })
+    })
+}
+
+/// Explains the way of a message.
+///
+/// # Safety
+/// `text` is NULL or memory for `capacity` bytes, `length` NULL or memory for a
+/// number.
+#[allow(clippy::too_many_arguments)] // Those of the function that C calls.
+pub(super) unsafe fn explain<S: Side>(
+    handle: *mut S::Handle,
+    peer: lmt_peer,
+    bytes: u64,
+    flags: u32,
+    format: u32,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> Result<(), Error> {
+    // SAFETY: by `# Safety`, `text` is NULL or memory for `capacity` bytes.
+    let room = unsafe { Places::new(text, capacity, "text") }?;
+    // SAFETY: by `# Safety`, `length` is NULL or memory for a number.
+    let length = unsafe { Place::wanted(length, "length") }?;
+    let (message, format) = (question(bytes, flags)?, format_of(format)?);
+    S::with(handle, |side| {
+        let explanation = side.explain(peer_of(side.number(), peer)?, &message)?;
+        write::text(&written(&explanation, format)?, room, length)
     })
 }

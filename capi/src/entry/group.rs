@@ -31,7 +31,7 @@ pub unsafe extern "C" fn lmt_group(rank: *mut u32, size: *mut u32) -> lmt_code {
 }
 
 /// The address at which a rank of the group is reached that has created its
-/// endpoint, or its door, with `lmt_options_set_group_rank`. `length` may be NULL.
+/// endpoint, or its device layer, with `lmt_options_set_group_rank`. `length` may be NULL.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID` (no such rank), `LMT_ERR_TOO_SHORT`
 /// (pass `LMT_ADDRESS_MAX_BYTES`), `LMT_ERR_NO_GROUP`, `LMT_ERR_CONFIGURATION`.

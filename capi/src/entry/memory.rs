@@ -11,12 +11,12 @@ use crate::border::Place;
 use crate::code::lmt_code::{self, LMT_ERR_FORKED, LMT_ERR_HANDLE, LMT_ERR_NULL};
 use crate::code::of_memory;
 use crate::error::{Error, guard};
-use crate::lock::Brief;
+use crate::lock::ShortLock;
 
 /// What was allocated and not freed, and by which process, by its address.
 type Allocated = BTreeMap<usize, (Origin, SharedBuffer)>;
 
-static ALLOCATED: Brief<Allocated> = Brief::new(BTreeMap::new());
+static ALLOCATED: ShortLock<Allocated> = ShortLock::new(BTreeMap::new());
 
 fn with_allocated<R>(f: impl FnOnce(&mut Allocated) -> Result<R, Error>) -> Result<R, Error> {
     let lost = "another thread was allocating when this process was forked; fork where no thread does";

@@ -10,7 +10,8 @@ use super::both::tell;
 use crate::border::{Place, bytes as bytes_of, bytes_mut, lend, lend_segments};
 use crate::code::lmt_code;
 use crate::error::{Error, guard};
-use crate::objects::{Endpoint, Side, peer_of, request_to_c};
+use crate::numbers::{peer_of, request_to_c};
+use crate::objects::{Endpoint, Side};
 use crate::types::{
     LMT_HINT_AGAIN, LMT_HINT_COLD, LMT_HINT_ONCE, LMT_HINT_WARM, LMT_SEND_SYNCHRONOUS, lmt_endpoint,
     lmt_peer, lmt_request, lmt_status,
@@ -60,7 +61,7 @@ fn send_options(flags: u32) -> Result<SendOptions, Error> {
 
 /// Sends `bytes` bytes to `to` under `tag`, and waits until `data` may be used
 /// again; with `LMT_SEND_SYNCHRONOUS` among `flags`, until a receive has matched the
-/// message. `flags` may also hint at what helps to choose the way: `LMT_HINT_WARM`,
+/// message. `flags` may also hint at what helps to choose the path: `LMT_HINT_WARM`,
 /// `LMT_HINT_COLD`, `LMT_HINT_ONCE`, `LMT_HINT_AGAIN`.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
@@ -161,7 +162,7 @@ fn begin_recv(
 /// Begins a send; `flags` as for `lmt_send`. Until `lmt_wait`, `lmt_test` or
 /// `lmt_wait_all` has told the end of the request, or the endpoint is closed (see
 /// `lmt_endpoint_close`), `data` belongs to it: nobody frees or writes it. What is
-/// under way moves in calls that make progress: `lmt_progress`, `lmt_test`,
+/// in flight moves in calls that make progress: `lmt_progress`, `lmt_test`,
 /// `lmt_wait` and their kin.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,

@@ -20,8 +20,8 @@ pub mod explain;
 pub mod memory;
 pub mod region;
 
-pub mod door;
-pub mod door_messages;
+pub mod device;
+pub mod device_messages;
 
 mod both;
 mod write;

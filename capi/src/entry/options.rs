@@ -1,4 +1,4 @@
-//! Settings for endpoints and doors.
+//! Settings for endpoints and device layers.
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::ffi::{c_char, c_void};
@@ -13,7 +13,7 @@ use crate::objects::{OPTIONS, Options, group};
 use crate::types::{LMT_ID_BYTES, lmt_options};
 
 /// Makes settings, all as the environment, files and defaults say, to be changed by
-/// the functions below and given to `lmt_endpoint_create` or `lmt_door_create` as
+/// the functions below and given to `lmt_endpoint_create` or `lmt_device_create` as
 /// often as wanted. To be given back by `lmt_options_destroy`.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_NO_MEMORY`.
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn lmt_options_set(
 }
 
 /// Sets the identity, `LMT_ID_BYTES` bytes; random when it is not set. No two
-/// endpoints or doors of a machine may have the same at a time: creating the second
+/// endpoints or device layers of a machine may have the same at a time: creating the second
 /// is answered by `LMT_ERR_NAME_IN_USE`.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn lmt_options_set_statistics(options: *mut lmt_options, w
 /// having been inserted here; false when it is not set, and then such messages wait
 /// until `lmt_peer_insert` names their sender. For layers in which a message itself
 /// tells where an answer is to go. The status of such a message names its sender,
-/// who counts towards `max_peers` until `lmt_peer_remove`. A door does without.
+/// who counts towards `max_peers` until `lmt_peer_remove`. A device layer does without.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`.
 ///
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn lmt_options_set_statistics(options: *mut lmt_options, w
 pub unsafe extern "C" fn lmt_options_set_hear_strangers(options: *mut lmt_options, wanted: bool) -> lmt_code {
     guard(|| {
         OPTIONS.with(number_of(options), |options| {
-            options.hears_strangers = wanted;
+            options.accepts_unnamed_peers = wanted;
             Ok(())
         })
     })

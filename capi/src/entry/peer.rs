@@ -9,7 +9,8 @@ use super::{both, write};
 use crate::border::{Place, Places};
 use crate::code::lmt_code;
 use crate::error::guard;
-use crate::objects::{Endpoint, Side, peer_of};
+use crate::numbers::peer_of;
+use crate::objects::{Endpoint, Side};
 use crate::types::{LMT_ID_BYTES, lmt_endpoint, lmt_peer};
 
 /// Names a peer by its address, for this endpoint; the same address gives the same
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn lmt_peer_insert(
 /// `max_peers` until they are removed.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`, `LMT_ERR_UNKNOWN_PEER`,
-/// `LMT_ERR_PEER_BUSY` (transfers with it are under way), `LMT_ERR_FORKED`.
+/// `LMT_ERR_PEER_BUSY` (transfers with it are in flight), `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// Any pointer will do.

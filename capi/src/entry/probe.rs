@@ -10,7 +10,8 @@ use crate::border::{Place, lend};
 use crate::code::lmt_code;
 use crate::error::guard;
 use crate::handle::{handle_of, number_of};
-use crate::objects::{Endpoint, MESSAGES, Side, request_to_c, status_of};
+use crate::numbers::{request_to_c, status_of};
+use crate::objects::{Endpoint, MESSAGES, Side};
 use crate::types::{lmt_endpoint, lmt_message, lmt_peer, lmt_request, lmt_status};
 
 /// Looks for a message that a receive like this would match, without receiving it,
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn lmt_iprobe(
             let source = endpoint.source(source)?;
             let found = endpoint.awake(|engine| {
                 let found = engine.probe(source, TagMatch { tag, ignore });
-                found.map(|found| engine.or_let_others_run(found))
+                found.map(|found| engine.or_yield(found))
             })?;
             place.write(found.is_some());
             if let Some(found) = found.and_then(|found| status_of(endpoint.number(), &Ok(found))) {
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn lmt_improbe(
             MESSAGES.keep_place(&mut endpoint.spare)?;
             let found = endpoint.awake(|engine| {
                 let found = engine.matched_probe(source, TagMatch { tag, ignore });
-                found.map(|found| engine.or_let_others_run(found))
+                found.map(|found| engine.or_yield(found))
             })?;
             let Some(inner) = found else {
                 place.write(std::ptr::null_mut());

@@ -35,7 +35,7 @@ pub unsafe extern "C" fn lmt_progress(endpoint: *mut lmt_endpoint, moved: *mut b
         Endpoint::with(endpoint, |endpoint| {
             moved.write(endpoint.awake(|engine| {
                 let moved = engine.progress();
-                engine.let_others_run_if_idle();
+                engine.yield_if_idle();
                 moved
             })?);
             Ok(())

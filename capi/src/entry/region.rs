@@ -11,7 +11,8 @@ use super::memory::some_bytes;
 use crate::border::{Place, lend_segments, value};
 use crate::code::lmt_code;
 use crate::error::{Error, guard};
-use crate::objects::{Endpoint, Side, request_to_c};
+use crate::numbers::request_to_c;
+use crate::objects::{Endpoint, Side};
 use crate::types::{
     LMT_REGION_READ, LMT_REGION_SINGLE_USE, LMT_REGION_WRITE, lmt_endpoint, lmt_region_key, lmt_request,
 };
@@ -52,7 +53,7 @@ unsafe fn key_of(key: *const lmt_region_key) -> Result<RegionKey, Error> {
 /// before the region has ended and peers are done with it; `key` is NULL or memory
 /// for one.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn lmt_region_declare(
+pub unsafe extern "C" fn lmt_region_register(
     endpoint: *mut lmt_endpoint,
     segments: *const libc::iovec,
     count: usize,
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn lmt_region_declare(
         // owner and the peers that it has given the key use it in turn, as it sees to.
         let buffer = unsafe { lend_segments(segments, count, access) }?;
         Endpoint::with(endpoint, |endpoint| {
-            let key = endpoint.engine(|engine| engine.declare_region(buffer, options))?;
+            let key = endpoint.engine(|engine| engine.register_region(buffer, options))?;
             place.write(lmt_region_key { bytes: key.to_bytes() });
             Ok(())
         })
@@ -79,11 +80,11 @@ pub unsafe extern "C" fn lmt_region_declare(
 /// Allocates zeroed memory that peers map, and declares it: reachable also where no
 /// mechanism reaches this process's own memory. `memory` (which may be NULL) is where
 /// it begins, until `lmt_region_destroy` or `lmt_endpoint_close`, which unmap it:
-/// nobody uses it then, and no request that it was lent to is under way. Peers may
+/// nobody uses it then, and no request that it was passed to is in flight. Peers may
 /// change the bytes at any time, as their puts come. The first access by each peer
 /// needs this process to make progress once.
 ///
-/// Errors: as `lmt_region_declare`; `LMT_ERR_INVALID` also of no bytes.
+/// Errors: as `lmt_region_register`; `LMT_ERR_INVALID` also of no bytes.
 ///
 /// # Safety
 /// `key` and `memory` are NULL or memory for one each.
@@ -114,15 +115,15 @@ pub unsafe extern "C" fn lmt_region_allocate(
 
 /// Takes a region of this endpoint back: no copy begins any more. One that a peer has
 /// just begun goes on for the length of a system call, so peers are to be done with
-/// declared memory before. Memory of `lmt_region_allocate` is unmapped; what a peer
+/// registered memory before. Memory of `lmt_region_allocate` is unmapped; what a peer
 /// is just putting into it goes into memory that nobody reads.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
-/// `LMT_ERR_REGION_NOT_DECLARED`, `LMT_ERR_FORKED`.
+/// `LMT_ERR_REGION_NOT_REGISTERED`, `LMT_ERR_FORKED`.
 ///
 /// # Safety
 /// `key` is NULL or leads to one. Memory of `lmt_region_allocate` is used by nobody any
-/// more, nor lent to a request that has not ended.
+/// more, nor passed to a request that has not ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lmt_region_destroy(
     endpoint: *mut lmt_endpoint,
@@ -185,7 +186,7 @@ unsafe fn begin(
 /// the owner's address must have been inserted. How it ended is told like that of a
 /// receive.
 ///
-/// Errors: as `lmt_irecv`; when it ends also `LMT_ERR_REGION_NOT_DECLARED`,
+/// Errors: as `lmt_irecv`; when it ends also `LMT_ERR_REGION_NOT_REGISTERED`,
 /// `LMT_ERR_REGION_USED_UP`, `LMT_ERR_REGION_FORBIDDEN`, `LMT_ERR_REGION_BOUNDS`,
 /// `LMT_ERR_REGION_UNREACHABLE`.
 ///

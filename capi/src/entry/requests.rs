@@ -1,4 +1,4 @@
-//! Operations under way: their end, and taking them back.
+//! Operations in flight: their end, and taking them back.
 #![allow(unsafe_code)] // Functions that C calls.
 
 use std::time::{Duration, Instant};
@@ -10,7 +10,8 @@ use crate::border::{Place, Places, values};
 use crate::code::lmt_code::{self, LMT_ERR_TIMEOUT, LMT_OK};
 use crate::error::{Error, guard};
 use crate::handle::Number;
-use crate::objects::{Endpoint, NO_INDEX, NO_REQUEST, NO_STATUS, Side, request_of, status_of};
+use crate::numbers::{NO_STATUS, request_of, status_of};
+use crate::objects::{Endpoint, NO_INDEX, NO_REQUEST, Side};
 use crate::types::{lmt_endpoint, lmt_request, lmt_status};
 
 /// When a wait of so many milliseconds ends; a negative one, and one beyond what
@@ -22,7 +23,7 @@ pub(super) fn deadline_of(timeout_ms: i64) -> Option<Instant> {
 
 fn too_late(timeout_ms: i64) -> Error {
     let sentence = format!(
-        "nothing has ended within {timeout_ms} ms; what is under way goes on, so wait again or cancel it"
+        "nothing has ended within {timeout_ms} ms; what is in flight goes on, so wait again or cancel it"
     );
     Error::new(LMT_ERR_TIMEOUT, sentence)
 }

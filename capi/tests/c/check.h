@@ -113,17 +113,17 @@ static inline lmt_endpoint *connect_endpoint(int socket, const lmt_options *opti
     return endpoint;
 }
 
-/* The same of doors. */
-static inline lmt_door *connect_door(int socket, lmt_send_packet send_packet, void *context, lmt_peer *peer)
+/* The same of devices. */
+static inline lmt_device *connect_device(int socket, lmt_send_packet send_packet, void *context, lmt_peer *peer)
 {
-    lmt_door *door;
+    lmt_device *device;
     struct address mine, theirs;
-    OK(lmt_door_create(NULL, send_packet, context, &door));
+    OK(lmt_device_create(NULL, send_packet, context, &device));
     memset(&mine, 0, sizeof mine);
-    OK(lmt_door_address(door, mine.bytes, sizeof mine.bytes, &mine.length));
+    OK(lmt_device_address(device, mine.bytes, sizeof mine.bytes, &mine.length));
     swap(socket, &mine, &theirs, sizeof mine);
-    OK(lmt_door_insert_peer(door, theirs.bytes, theirs.length, peer));
-    return door;
+    OK(lmt_device_insert_peer(device, theirs.bytes, theirs.length, peer));
+    return device;
 }
 
 /* Runs `body` in two processes that have a stream socket to each other, and ends with the

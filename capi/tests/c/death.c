@@ -1,5 +1,5 @@
 /* A peer is killed: every operation that names it ends within the limit, at both
- * doors, and what is with others goes on. */
+ * devices, and what is with others goes on. */
 #include "check.h"
 
 #define LIMIT_S 1.0
@@ -67,38 +67,38 @@ static int to_nowhere(void *context, lmt_peer to, const void *packet, size_t byt
     return LMT_OK;
 }
 
-static void at_the_door(int rank, int socket)
+static void at_the_device(int rank, int socket)
 {
     lmt_peer peer;
-    lmt_door *door = connect_door(socket, to_nowhere, NULL, &peer);
+    lmt_device *device = connect_device(socket, to_nowhere, NULL, &peer);
     lmt_request send;
     bool is_connected = false, done = false;
     char *out = calloc(1 << 20, 1);
     struct iovec part = {out, 1 << 20};
     lmt_code code = LMT_OK;
     while (!is_connected) {
-        OK(lmt_door_progress(door, NULL));
-        OK(lmt_door_peer(door, peer, &is_connected, NULL));
+        OK(lmt_device_progress(device, NULL));
+        OK(lmt_device_peer(device, peer, &is_connected, NULL));
     }
     if (rank == 1) {
         /* The other connects meanwhile. */
         char byte;
         while (recv(socket, &byte, 1, MSG_DONTWAIT) != 1)
-            OK(lmt_door_progress(door, NULL));
+            OK(lmt_device_progress(device, NULL));
         kill(getpid(), SIGKILL);
     }
-    OK(lmt_door_send(door, peer, NULL, 0, &part, 1, 0, &send));
+    OK(lmt_device_send(device, peer, NULL, 0, &part, 1, 0, &send));
     kill_peer(socket);
     while (!done) {
-        OK(lmt_door_progress(door, NULL));
-        code = lmt_door_test(door, send, &done, NULL);
+        OK(lmt_device_progress(device, NULL));
+        code = lmt_device_test(device, send, &done, NULL);
     }
     CHECK(code == LMT_ERR_PEER_DEAD && seconds() - killed_at < LIMIT_S);
-    GIVES(LMT_ERR_PEER_DEAD, lmt_door_peer(door, peer, NULL, NULL));
-    GIVES(LMT_ERR_PEER_DEAD, lmt_door_send(door, peer, NULL, 0, &part, 1, 0, &send));
+    GIVES(LMT_ERR_PEER_DEAD, lmt_device_peer(device, peer, NULL, NULL));
+    GIVES(LMT_ERR_PEER_DEAD, lmt_device_send(device, peer, NULL, 0, &part, 1, 0, &send));
     lmt_arrival arrival;
-    GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, peer, "\0\0\0", 3, &arrival));
-    OK(lmt_door_close(door));
+    GIVES(LMT_ERR_BAD_PACKET, lmt_device_on_packet(device, peer, "\0\0\0", 3, &arrival));
+    OK(lmt_device_close(device));
     free(out);
 }
 
@@ -127,5 +127,5 @@ int main(void)
 {
     alarm(TIME_LIMIT_S);
     unreachable();
-    return run_pair(at_the_endpoint, 2) || run_pair(at_the_door, 2);
+    return run_pair(at_the_endpoint, 2) || run_pair(at_the_device, 2);
 }

@@ -28,7 +28,7 @@ static void good(lmt_code code)
 
 int main()
 {
-    lmt_door *door = nullptr, *far = nullptr;
+    lmt_device *device = nullptr, *far = nullptr;
     unsigned char address[LMT_ADDRESS_MAX_BYTES];
     std::size_t length = 0;
     lmt_peer peer;
@@ -36,15 +36,15 @@ int main()
     char data[100] = "";
     struct iovec part = {data, sizeof data};
     alarm(20);
-    good(lmt_door_create(nullptr, throws, nullptr, &door));
-    good(lmt_door_create(nullptr, takes, nullptr, &far));
-    good(lmt_door_address(far, address, sizeof address, &length));
-    good(lmt_door_insert_peer(door, address, length, &peer));
-    good(lmt_door_send(door, peer, nullptr, 0, &part, 1, 0, &request));
+    good(lmt_device_create(nullptr, throws, nullptr, &device));
+    good(lmt_device_create(nullptr, takes, nullptr, &far));
+    good(lmt_device_address(far, address, sizeof address, &length));
+    good(lmt_device_insert_peer(device, address, length, &peer));
+    good(lmt_device_send(device, peer, nullptr, 0, &part, 1, 0, &request));
     try {
         for (;;) {
-            good(lmt_door_progress(door, nullptr));
-            good(lmt_door_progress(far, nullptr));
+            good(lmt_device_progress(device, nullptr));
+            good(lmt_device_progress(far, nullptr));
         }
     } catch (...) {
         std::puts("it has passed");

@@ -136,12 +136,12 @@ static void regions(int rank)
         uint64_t bytes;
         fill(memory, BYTES, 1);
         fill(once, 8, 2);
-        OK(lmt_region_declare(endpoint, parts, 2, LMT_REGION_READ | LMT_REGION_WRITE, &keys[0]));
-        OK(lmt_region_declare(endpoint, &one, 1, LMT_REGION_READ | LMT_REGION_SINGLE_USE, &keys[1]));
+        OK(lmt_region_register(endpoint, parts, 2, LMT_REGION_READ | LMT_REGION_WRITE, &keys[0]));
+        OK(lmt_region_register(endpoint, &one, 1, LMT_REGION_READ | LMT_REGION_SINGLE_USE, &keys[1]));
         OK(lmt_region_allocate(endpoint, 5000, LMT_REGION_READ | LMT_REGION_WRITE, &keys[2], &mapped));
-        OK(lmt_region_declare(endpoint, &one, 1, LMT_REGION_READ, &keys[3]));
+        OK(lmt_region_register(endpoint, &one, 1, LMT_REGION_READ, &keys[3]));
         OK(lmt_region_destroy(endpoint, &keys[3]));
-        GIVES(LMT_ERR_REGION_NOT_DECLARED, lmt_region_destroy(endpoint, &keys[3]));
+        GIVES(LMT_ERR_REGION_NOT_REGISTERED, lmt_region_destroy(endpoint, &keys[3]));
         OK(lmt_region_bytes(&keys[0], &bytes));
         CHECK(bytes == BYTES);
         fill(mapped, 5000, 3);
@@ -173,7 +173,7 @@ static void regions(int rank)
         OK(copy(false, &keys[1], 0, memory, 8));
         check_filled(memory, 8, 2);
         GIVES(LMT_ERR_REGION_USED_UP, copy(false, &keys[1], 0, memory, 8));
-        GIVES(LMT_ERR_REGION_NOT_DECLARED, copy(false, &keys[3], 0, memory, 8));
+        GIVES(LMT_ERR_REGION_NOT_REGISTERED, copy(false, &keys[3], 0, memory, 8));
     }
     OK(copy(false, &keys[2], 0, memory, 5000));
     check_filled(memory, 5000, 3);

@@ -4,8 +4,8 @@
 #include "check.h"
 
 static lmt_endpoint *endpoint, *other;
-static lmt_door *door;
-static lmt_peer myself, door_peer;
+static lmt_device *device;
+static lmt_peer myself, device_peer;
 static const lmt_request none; /* LMT_REQUEST_NULL */
 static char memory[4096];
 static struct iovec part = {memory, sizeof memory};
@@ -62,7 +62,7 @@ static void misaligned(void)
     GIVES(LMT_ERR_INVALID, lmt_wait_any(endpoint, ASKEW(lmt_request), 1, 0, &number));
     GIVES(LMT_ERR_INVALID, lmt_alloc(1, ASKEW(void *)));
     GIVES(LMT_ERR_INVALID, lmt_statistics(endpoint, myself, ASKEW(lmt_counters), 1, NULL));
-    GIVES(LMT_ERR_INVALID, lmt_door_on_packet(door, door_peer, memory, 1, ASKEW(lmt_arrival)));
+    GIVES(LMT_ERR_INVALID, lmt_device_on_packet(device, device_peer, memory, 1, ASKEW(lmt_arrival)));
     GIVES(LMT_ERR_INVALID, lmt_endpoint_address(endpoint, memory, SIZE_MAX, &number));
     /* Places may overlap. */
     uint32_t part_of_version;
@@ -94,8 +94,8 @@ static void options(void)
     lmt_endpoint *made;
     GIVES(LMT_ERR_CONFIGURATION, lmt_endpoint_create(options, &made));
     CHECK(strstr(lmt_last_error(), "nosuch"));
-    lmt_door *made_door;
-    GIVES(LMT_ERR_CONFIGURATION, lmt_door_create(options, take, NULL, &made_door));
+    lmt_device *made_device;
+    GIVES(LMT_ERR_CONFIGURATION, lmt_device_create(options, take, NULL, &made_device));
     OK(lmt_options_set(options, "mechanisms", "shm"));
     OK(lmt_options_set_id(options, id));
     OK(lmt_options_set_statistics(options, false));
@@ -112,7 +112,7 @@ static void options(void)
     /* There is one of this name, and room for one peer. */
     lmt_endpoint *same;
     GIVES(LMT_ERR_NAME_IN_USE, lmt_endpoint_create(options, &same));
-    GIVES(LMT_ERR_NAME_IN_USE, lmt_door_create(options, take, NULL, &made_door));
+    GIVES(LMT_ERR_NAME_IN_USE, lmt_device_create(options, take, NULL, &made_device));
     insert_oneself(made);
     OK(lmt_endpoint_address(endpoint, address.bytes, sizeof address.bytes, &address.length));
     GIVES(LMT_ERR_LIMIT, lmt_peer_insert(made, address.bytes, address.length, &peer));
@@ -129,7 +129,7 @@ static void options(void)
     GIVES(LMT_ERR_HANDLE, lmt_options_set_id(options, id));
     GIVES(LMT_ERR_HANDLE, lmt_options_set_group_rank(options));
     GIVES(LMT_ERR_HANDLE, lmt_endpoint_create(options, &made));
-    GIVES(LMT_ERR_HANDLE, lmt_door_create(options, take, NULL, &made_door));
+    GIVES(LMT_ERR_HANDLE, lmt_device_create(options, take, NULL, &made_device));
 }
 
 static void group(void)
@@ -196,36 +196,36 @@ static void endpoints(lmt_endpoint *bad, lmt_code code)
     GIVES(code, lmt_prepare_to_sleep(bad, &flag, &limit_us));
     GIVES(code, lmt_explain(bad, myself, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, &number));
     GIVES(code, lmt_statistics(bad, myself, counters, 1, &number));
-    GIVES(code, lmt_region_declare(bad, &part, 1, LMT_REGION_READ, &key));
+    GIVES(code, lmt_region_register(bad, &part, 1, LMT_REGION_READ, &key));
     GIVES(code, lmt_region_allocate(bad, 1, LMT_REGION_READ, &key, NULL));
     GIVES(code, lmt_region_destroy(bad, &key));
     GIVES(code, lmt_region_get(bad, &key, 0, &part, 1, &request));
     GIVES(code, lmt_region_put(bad, &key, 0, &part, 1, &request));
 }
 
-/* The same of doors. */
-static void doors(lmt_door *bad, lmt_code code)
+/* The same of devices. */
+static void devices(lmt_device *bad, lmt_code code)
 {
     int descriptor;
     lmt_counters counters[1];
     lmt_arrival arrival;
     struct address address;
-    OK(lmt_door_address(door, address.bytes, sizeof address.bytes, &address.length));
-    GIVES(code, lmt_door_close(bad));
-    GIVES(code, lmt_door_address(bad, memory, sizeof memory, &number));
-    GIVES(code, lmt_door_insert_peer(bad, address.bytes, address.length, &(lmt_peer){0, 0}));
-    GIVES(code, lmt_door_peer(bad, door_peer, &flag, &number));
-    GIVES(code, lmt_door_progress(bad, &flag));
-    GIVES(code, lmt_door_wait_descriptor(bad, &descriptor, NULL));
-    GIVES(code, lmt_door_explain(bad, door_peer, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
-    GIVES(code, lmt_door_statistics(bad, counters, 1, &number));
-    GIVES(code, lmt_door_send(bad, door_peer, memory, 1, &part, 1, 0, &request));
-    GIVES(code, lmt_door_on_packet(bad, door_peer, memory, 1, &arrival));
-    GIVES(code, lmt_door_matched(bad, NULL, &part, 1, &request));
-    GIVES(code, lmt_door_withdrawn(bad, NULL, 1));
-    GIVES(code, lmt_door_cancel(bad, none));
+    OK(lmt_device_address(device, address.bytes, sizeof address.bytes, &address.length));
+    GIVES(code, lmt_device_close(bad));
+    GIVES(code, lmt_device_address(bad, memory, sizeof memory, &number));
+    GIVES(code, lmt_device_insert_peer(bad, address.bytes, address.length, &(lmt_peer){0, 0}));
+    GIVES(code, lmt_device_peer(bad, device_peer, &flag, &number));
+    GIVES(code, lmt_device_progress(bad, &flag));
+    GIVES(code, lmt_device_wait_descriptor(bad, &descriptor, NULL));
+    GIVES(code, lmt_device_explain(bad, device_peer, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
+    GIVES(code, lmt_device_statistics(bad, counters, 1, &number));
+    GIVES(code, lmt_device_send(bad, device_peer, memory, 1, &part, 1, 0, &request));
+    GIVES(code, lmt_device_on_packet(bad, device_peer, memory, 1, &arrival));
+    GIVES(code, lmt_device_matched(bad, NULL, &part, 1, &request));
+    GIVES(code, lmt_device_withdrawn(bad, NULL, 1));
+    GIVES(code, lmt_device_cancel(bad, none));
     flag = false;
-    GIVES(code, lmt_door_test(bad, none, &flag, &status));
+    GIVES(code, lmt_device_test(bad, none, &flag, &status));
     CHECK(!flag);
 }
 
@@ -271,8 +271,8 @@ static void nulls(void)
     GIVES(LMT_ERR_NULL, lmt_statistics(endpoint, myself, NULL, 1, NULL));
     GIVES(LMT_ERR_NULL, lmt_alloc(1, NULL));
     GIVES(LMT_ERR_NULL, lmt_free(NULL));
-    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, NULL, 1, LMT_REGION_READ, &key));
-    GIVES(LMT_ERR_NULL, lmt_region_declare(endpoint, &part, 1, LMT_REGION_READ, NULL));
+    GIVES(LMT_ERR_NULL, lmt_region_register(endpoint, NULL, 1, LMT_REGION_READ, &key));
+    GIVES(LMT_ERR_NULL, lmt_region_register(endpoint, &part, 1, LMT_REGION_READ, NULL));
     GIVES(LMT_ERR_NULL, lmt_region_allocate(endpoint, 1, LMT_REGION_READ, NULL, NULL));
     GIVES(LMT_ERR_NULL, lmt_region_destroy(endpoint, NULL));
     GIVES(LMT_ERR_NULL, lmt_region_bytes(NULL, &(uint64_t){0}));
@@ -289,33 +289,33 @@ static void nulls(void)
     OK(lmt_wait(endpoint, request, -1, NULL));
 }
 
-static void nulls_at_the_door(void)
+static void nulls_at_the_device(void)
 {
-    lmt_door *made;
+    lmt_device *made;
     lmt_arrival arrival;
     struct iovec bad = {NULL, 1};
-    GIVES(LMT_ERR_NULL, lmt_door_create(NULL, NULL, NULL, &made));
-    GIVES(LMT_ERR_NULL, lmt_door_create(NULL, take, NULL, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_address(door, NULL, 90, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, NULL, 20, &door_peer));
-    GIVES(LMT_ERR_NULL, lmt_door_insert_peer(door, memory, 20, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_wait_descriptor(door, NULL, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_explain(door, door_peer, 1, 0, LMT_FORMAT_TEXT, NULL, 1, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_statistics(door, NULL, 1, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, NULL, 1, &part, 1, 0, &request));
-    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, NULL, 1, 0, &request));
-    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, &bad, 1, 0, &request));
-    GIVES(LMT_ERR_NULL, lmt_door_send(door, door_peer, memory, 1, &part, 1, 0, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_on_packet(door, door_peer, NULL, 1, &arrival));
-    GIVES(LMT_ERR_NULL, lmt_door_on_packet(door, door_peer, memory, 1, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, &part, 1, &request));
-    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, NULL, 1, &request));
-    GIVES(LMT_ERR_NULL, lmt_door_matched(door, NULL, &part, 1, NULL));
-    GIVES(LMT_ERR_NULL, lmt_door_withdrawn(door, NULL, 1));
-    GIVES(LMT_ERR_NULL, lmt_door_test(door, none, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_create(NULL, NULL, NULL, &made));
+    GIVES(LMT_ERR_NULL, lmt_device_create(NULL, take, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_address(device, NULL, 90, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_insert_peer(device, NULL, 20, &device_peer));
+    GIVES(LMT_ERR_NULL, lmt_device_insert_peer(device, memory, 20, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_wait_descriptor(device, NULL, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_explain(device, device_peer, 1, 0, LMT_FORMAT_TEXT, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_statistics(device, NULL, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_send(device, device_peer, NULL, 1, &part, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_device_send(device, device_peer, memory, 1, NULL, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_device_send(device, device_peer, memory, 1, &bad, 1, 0, &request));
+    GIVES(LMT_ERR_NULL, lmt_device_send(device, device_peer, memory, 1, &part, 1, 0, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_on_packet(device, device_peer, NULL, 1, &arrival));
+    GIVES(LMT_ERR_NULL, lmt_device_on_packet(device, device_peer, memory, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_matched(device, NULL, &part, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_device_matched(device, NULL, NULL, 1, &request));
+    GIVES(LMT_ERR_NULL, lmt_device_matched(device, NULL, &part, 1, NULL));
+    GIVES(LMT_ERR_NULL, lmt_device_withdrawn(device, NULL, 1));
+    GIVES(LMT_ERR_NULL, lmt_device_test(device, none, NULL, NULL));
     GIVES(LMT_ERR_NULL, lmt_announcement_drop(NULL));
     GIVES(LMT_ERR_NULL, lmt_withdrawal_drop(NULL));
-    GIVES(LMT_ERR_HANDLE, lmt_withdrawal_drop((lmt_withdrawal *)door));
+    GIVES(LMT_ERR_HANDLE, lmt_withdrawal_drop((lmt_withdrawal *)device));
     GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, &flag));
     GIVES(LMT_ERR_NULL, lmt_announcement_is(NULL, NULL, NULL));
 }
@@ -388,56 +388,56 @@ static void values(void)
     GIVES(LMT_ERR_INVALID, lmt_alloc(0, &(void *){NULL}));
     GIVES(LMT_ERR_NO_MEMORY, lmt_alloc(SIZE_MAX / 4, &(void *){NULL}));
     GIVES(LMT_ERR_HANDLE, lmt_free(memory));
-    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, 0, &key));
-    GIVES(LMT_ERR_INVALID, lmt_region_declare(endpoint, &part, 1, LMT_REGION_SINGLE_USE, &key));
+    GIVES(LMT_ERR_INVALID, lmt_region_register(endpoint, &part, 1, 0, &key));
+    GIVES(LMT_ERR_INVALID, lmt_region_register(endpoint, &part, 1, LMT_REGION_SINGLE_USE, &key));
     GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 1, LMT_HINT_WARM, &key, NULL));
     GIVES(LMT_ERR_INVALID, lmt_region_allocate(endpoint, 0, LMT_REGION_READ, &key, NULL));
     GIVES(LMT_ERR_INVALID, lmt_send(endpoint, myself, 1, memory, 1, LMT_REGION_READ));
     GIVES(LMT_ERR_INVALID,
           lmt_explain(endpoint, myself, 1, LMT_FORMAT_TEXT, 0, memory, sizeof memory, NULL));
     memset(&key, 7, sizeof key);
-    GIVES(LMT_ERR_REGION_NOT_DECLARED, lmt_region_destroy(endpoint, &key));
+    GIVES(LMT_ERR_REGION_NOT_REGISTERED, lmt_region_destroy(endpoint, &key));
     GIVES(LMT_ERR_UNKNOWN_PEER, lmt_region_get(endpoint, &key, 0, &part, 1, &request));
     OK(lmt_cancel(other, others));
 }
 
-static void values_at_the_door(void)
+static void values_at_the_device(void)
 {
-    lmt_door *stranger;
+    lmt_device *stranger;
     lmt_peer foreign;
     lmt_arrival arrival;
     struct address address;
-    OK(lmt_door_create(NULL, take, NULL, &stranger));
-    OK(lmt_door_address(door, address.bytes, sizeof address.bytes, &address.length));
-    OK(lmt_door_insert_peer(stranger, address.bytes, address.length, &foreign));
-    GIVES(LMT_ERR_ADDRESS, lmt_door_insert_peer(door, "x", 1, &foreign));
-    GIVES(LMT_ERR_TOO_SHORT, lmt_door_address(door, memory, 5, &number));
-    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_peer(door, foreign, NULL, NULL));
-    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_peer(door, (lmt_peer){door_peer.owner, 50}, NULL, NULL));
-    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_send(door, foreign, NULL, 0, &part, 1, 0, &request));
-    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_door_on_packet(door, foreign, memory, 4, &arrival));
+    OK(lmt_device_create(NULL, take, NULL, &stranger));
+    OK(lmt_device_address(device, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_device_insert_peer(stranger, address.bytes, address.length, &foreign));
+    GIVES(LMT_ERR_ADDRESS, lmt_device_insert_peer(device, "x", 1, &foreign));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_device_address(device, memory, 5, &number));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_device_peer(device, foreign, NULL, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_device_peer(device, (lmt_peer){device_peer.owner, 50}, NULL, NULL));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_device_send(device, foreign, NULL, 0, &part, 1, 0, &request));
+    GIVES(LMT_ERR_UNKNOWN_PEER, lmt_device_on_packet(device, foreign, memory, 4, &arrival));
     GIVES(LMT_ERR_UNKNOWN_PEER,
-          lmt_door_explain(door, foreign, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
-    GIVES(LMT_ERR_INVALID, lmt_door_explain(door, door_peer, 1, 0, 9, memory, sizeof memory, NULL));
+          lmt_device_explain(device, foreign, 1, 0, LMT_FORMAT_TEXT, memory, sizeof memory, NULL));
+    GIVES(LMT_ERR_INVALID, lmt_device_explain(device, device_peer, 1, 0, 9, memory, sizeof memory, NULL));
     GIVES(LMT_ERR_INVALID,
-          lmt_door_send(door, door_peer, memory, LMT_ENVELOPE_MAX_BYTES + 1, &part, 1, 0, &request));
-    GIVES(LMT_ERR_INVALID, lmt_door_send(door, door_peer, NULL, 0, &part, 1, LMT_SEND_SYNCHRONOUS, &request));
+          lmt_device_send(device, device_peer, memory, LMT_ENVELOPE_MAX_BYTES + 1, &part, 1, 0, &request));
+    GIVES(LMT_ERR_INVALID, lmt_device_send(device, device_peer, NULL, 0, &part, 1, LMT_SEND_SYNCHRONOUS, &request));
     memset(memory, 0xff, 100);
-    GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, memory, 100, &arrival));
-    GIVES(LMT_ERR_BAD_PACKET, lmt_door_on_packet(door, door_peer, NULL, 0, &arrival));
+    GIVES(LMT_ERR_BAD_PACKET, lmt_device_on_packet(device, device_peer, memory, 100, &arrival));
+    GIVES(LMT_ERR_BAD_PACKET, lmt_device_on_packet(device, device_peer, NULL, 0, &arrival));
     GIVES(LMT_ERR_UNKNOWN_PEER,
-          lmt_door_on_packet(door, (lmt_peer){door_peer.owner, 50}, memory, 4, &arrival));
+          lmt_device_on_packet(device, (lmt_peer){device_peer.owner, 50}, memory, 4, &arrival));
     flag = false;
-    OK(lmt_door_test(door, none, &flag, NULL));
+    OK(lmt_device_test(device, none, &flag, NULL));
     CHECK(flag);
     flag = false;
-    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_test(door, (lmt_request){door_peer.owner, 77}, &flag, NULL));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_device_test(device, (lmt_request){device_peer.owner, 77}, &flag, NULL));
     CHECK(flag);
-    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_door_cancel(door, none));
-    OK(lmt_door_statistics(door, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0}}, 40, &number));
-    GIVES(LMT_ERR_TOO_SHORT, lmt_door_statistics(door, NULL, 0, &number));
-    OK(lmt_door_close(stranger));
-    GIVES(LMT_ERR_HANDLE, lmt_door_close(stranger));
+    GIVES(LMT_ERR_UNKNOWN_REQUEST, lmt_device_cancel(device, none));
+    OK(lmt_device_statistics(device, (lmt_counters[40]){{{0}, 0, 0, 0, 0, 0, 0}}, 40, &number));
+    GIVES(LMT_ERR_TOO_SHORT, lmt_device_statistics(device, NULL, 0, &number));
+    OK(lmt_device_close(stranger));
+    GIVES(LMT_ERR_HANDLE, lmt_device_close(stranger));
 }
 
 /* A message of one endpoint is given to another. */
@@ -551,8 +551,8 @@ static void forked(void)
         GIVES(LMT_ERR_FORKED, lmt_free(mine));
         GIVES(LMT_ERR_FORKED, lmt_endpoint_close(endpoint));
         GIVES(LMT_ERR_HANDLE, lmt_endpoint_close(endpoint));
-        GIVES(LMT_ERR_FORKED, lmt_door_progress(door, NULL));
-        GIVES(LMT_ERR_FORKED, lmt_door_on_packet(door, door_peer, "x", 1, &(lmt_arrival){0}));
+        GIVES(LMT_ERR_FORKED, lmt_device_progress(device, NULL));
+        GIVES(LMT_ERR_FORKED, lmt_device_on_packet(device, device_peer, "x", 1, &(lmt_arrival){0}));
         /* A thread of the parent was in a call with it. */
         GIVES(LMT_ERR_FORKED, lmt_progress(other, NULL));
         GIVES(LMT_ERR_FORKED, lmt_endpoint_close(other));
@@ -581,41 +581,41 @@ int main(void)
     errors();
     OK(lmt_endpoint_create(NULL, &endpoint));
     OK(lmt_endpoint_create(NULL, &other));
-    OK(lmt_door_create(NULL, take, NULL, &door));
+    OK(lmt_device_create(NULL, take, NULL, &device));
     myself = insert_oneself(endpoint);
-    lmt_door *far;
-    OK(lmt_door_create(NULL, take, NULL, &far));
-    OK(lmt_door_address(far, address.bytes, sizeof address.bytes, &address.length));
-    OK(lmt_door_insert_peer(door, address.bytes, address.length, &door_peer));
+    lmt_device *far;
+    OK(lmt_device_create(NULL, take, NULL, &far));
+    OK(lmt_device_address(far, address.bytes, sizeof address.bytes, &address.length));
+    OK(lmt_device_insert_peer(device, address.bytes, address.length, &device_peer));
 
     comparing();
     misaligned();
     options();
     group();
     lmt_endpoint *closed;
-    lmt_door *closed_door;
+    lmt_device *closed_device;
     OK(lmt_endpoint_create(NULL, &closed));
     OK(lmt_endpoint_close(closed));
-    OK(lmt_door_create(NULL, take, NULL, &closed_door));
-    OK(lmt_door_close(closed_door));
+    OK(lmt_device_create(NULL, take, NULL, &closed_device));
+    OK(lmt_device_close(closed_device));
     endpoints(NULL, LMT_ERR_NULL);
     endpoints(closed, LMT_ERR_HANDLE);
-    endpoints((lmt_endpoint *)door, LMT_ERR_HANDLE);
+    endpoints((lmt_endpoint *)device, LMT_ERR_HANDLE);
     endpoints((lmt_endpoint *)(void *)&address, LMT_ERR_HANDLE);
-    doors(NULL, LMT_ERR_NULL);
-    doors(closed_door, LMT_ERR_HANDLE);
-    doors((lmt_door *)endpoint, LMT_ERR_HANDLE);
-    doors((lmt_door *)(void *)memory, LMT_ERR_HANDLE);
+    devices(NULL, LMT_ERR_NULL);
+    devices(closed_device, LMT_ERR_HANDLE);
+    devices((lmt_device *)endpoint, LMT_ERR_HANDLE);
+    devices((lmt_device *)(void *)memory, LMT_ERR_HANDLE);
     nulls();
-    nulls_at_the_door();
+    nulls_at_the_device();
     values();
-    values_at_the_door();
+    values_at_the_device();
     others_messages();
     two_threads();
     forked();
 
-    OK(lmt_door_close(far));
-    OK(lmt_door_close(door));
+    OK(lmt_device_close(far));
+    OK(lmt_device_close(device));
     OK(lmt_endpoint_close(other));
     OK(lmt_endpoint_close(endpoint));
     GIVES(LMT_ERR_HANDLE, lmt_send(endpoint, myself, 1, "x", 1, 0));

@@ -4,8 +4,8 @@ use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;
 use crate::program::{Action, Program, Remote, Span};
 
-use super::common::{get, post, put, step, take};
-use super::rooted::{at, from_root, others_move, root_moves};
+use super::common::{post, put, step, take};
+use super::rooted::{at, from_root, others_move, read, root_moves, whole};
 use super::{Unsuitable, broadcast_trees, hierarchical, suits};
 
 /// What this rank does.
@@ -20,16 +20,6 @@ pub fn program(call: &Call, algorithm: Algorithm) -> Result<Program, Unsuitable>
         Algorithm::ScatterAllgather => Ok(scatter_allgather(call)),
         _ => Err(Unsuitable::kind(algorithm, Kind::Broadcast)),
     }
-}
-
-/// All that is sent.
-pub fn whole(call: &Call) -> Span {
-    Span::output(0, call.bytes)
-}
-
-/// Reads a stretch where another rank has it, unless it is empty.
-pub fn read(from: u32, span: Span) -> Option<Action> {
-    get(from, Remote::At(span.place, span.offset), span)
 }
 
 /// The root's write of a stretch to another rank, unless it is empty.

@@ -3,9 +3,8 @@
 use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
-use super::broadcast::whole;
 use super::common::{pieces, step};
-use super::rooted::{at, from_root};
+use super::rooted::{at, from_root, whole};
 
 /// How much of a long message is passed on at a time: long enough that a message's
 /// own cost is small against it, short enough to stay in a cache meanwhile.

@@ -3,9 +3,8 @@
 use crate::call::Call;
 use crate::program::{Action, Program};
 
-use super::broadcast::{read, whole};
 use super::common::step;
-use super::rooted::{MOVED, at, from_root};
+use super::rooted::{MOVED, at, from_root, read, whole};
 
 /// In each round everybody who has the message is read from by `readers` others at
 /// a time (V.B.2), so that there are `readers` + 1 times as many after it, and

@@ -12,7 +12,7 @@ pub(super) const fn within(span: Span, offset: u64, bytes: u64) -> Span {
 
 /// With more pieces than that a program would grow long, and what the last one adds
 /// to the time is nothing against the whole.
-pub(super) const MOST_PIECES: u64 = 1 << 14;
+pub(super) const MAX_PIECES: u64 = 1 << 14;
 
 /// How long the pieces are that so many bytes are cut into: as long as wanted but of
 /// whole units, at least one, and longer if there were more than `most`.
@@ -25,7 +25,7 @@ pub(super) fn piece_bytes(bytes: u64, wanted_bytes: u64, unit_bytes: u64, most: 
 /// Where in the outputs the pieces are ([`piece_bytes`]) that so many bytes are cut
 /// into.
 pub(super) fn pieces(bytes: u64, wanted_bytes: u64, unit_bytes: u64) -> impl Iterator<Item = Span> {
-    let each = piece_bytes(bytes, wanted_bytes, unit_bytes, MOST_PIECES);
+    let each = piece_bytes(bytes, wanted_bytes, unit_bytes, MAX_PIECES);
     (0..bytes.div_ceil(each)).map(move |index| {
         let begin = index * each;
         Span::output(begin, each.min(bytes - begin))

@@ -4,8 +4,8 @@
 use crate::call::Call;
 use crate::program::{Action, Program, Span};
 
-use super::broadcast::{read, whole};
 use super::common::{await_all, pieces, step};
+use super::rooted::{read, whole};
 
 /// One rank of each NUMA node, its leader, reads from the root; one of each cache of the
 /// node reads from that one, and the others from the leader of their cache. Who is read

@@ -22,7 +22,7 @@ mod tried;
 
 pub(crate) use allgather::goes_round;
 pub(crate) use pipelined::{has_too_many_pieces, piece_bytes};
-pub(crate) use swap::{MOST_BYTES as MOST_SWAPPED_BYTES, is_swap, is_swap_of};
+pub(crate) use swap::{MAX_BYTES as MOST_SWAPPED_BYTES, is_swap, is_swap_of};
 
 use crate::algorithm::{Algorithm, Kind};
 use crate::call::Call;

@@ -11,9 +11,8 @@ use crate::call::Call;
 use crate::layout::LINE_BYTES;
 use crate::program::{Action, Program, Span};
 
-use super::broadcast::whole;
-use super::common::{MOST_PIECES, copy, has_lists, index_of, others, output_block, step, within};
-use super::rooted::{at, from_root};
+use super::common::{MAX_PIECES, copy, has_lists, index_of, others, output_block, step, within};
+use super::rooted::{at, from_root, whole};
 use super::{Unsuitable, allgather, alltoall, gather, scatter};
 
 /// What this rank does, with pieces of so many KiB.
@@ -25,7 +24,7 @@ pub(super) fn program(call: &Call, kib: u32) -> Result<Program, Unsuitable> {
     let cells = Cells::new(call, u64::from(kib) << 10);
     if cells.are_too_many(call) {
         let reason = format!(
-            "it would be of more than {MOST_PIECES} pieces for all ranks; longer ones, or messages, do it"
+            "it would be of more than {MAX_PIECES} pieces for all ranks; longer ones, or messages, do it"
         );
         return Err(unsuitable(reason));
     }
@@ -53,9 +52,9 @@ fn share_bytes(kind: Kind, size: u32, slot_bytes: u64) -> u64 {
 /// How long pieces are that were wanted so long.
 pub(crate) fn piece_bytes(kind: Kind, size: u32, slot_bytes: u64, wanted_bytes: u64) -> u64 {
     let share = share_bytes(kind, size, slot_bytes);
-    let most = share / LEAST_CELLS / LINE_BYTES * LINE_BYTES;
+    let most = share / MIN_CELLS / LINE_BYTES * LINE_BYTES;
     // Of slots of less than a line for each rank.
-    let most = if most == 0 { (share / LEAST_CELLS).max(1) } else { most };
+    let most = if most == 0 { (share / MIN_CELLS).max(1) } else { most };
     wanted_bytes.clamp(1, most)
 }
 
@@ -70,7 +69,7 @@ struct Cells {
 }
 
 /// Two at least: while one is taken the next is filled.
-const LEAST_CELLS: u64 = 2;
+const MIN_CELLS: u64 = 2;
 
 impl Cells {
     fn new(call: &Call, wanted_bytes: u64) -> Self {
@@ -80,14 +79,14 @@ impl Cells {
         let pieces = block_bytes.div_ceil(piece_bytes);
         // The cells of a scatter's root are for the pieces of all.
         let posted = if call.kind == Kind::Scatter { pieces * u64::from(call.size - 1) } else { pieces };
-        let count = (share / piece_bytes).clamp(LEAST_CELLS, posted.max(LEAST_CELLS));
+        let count = (share / piece_bytes).clamp(MIN_CELLS, posted.max(MIN_CELLS));
         Self { piece_bytes, block_bytes, pieces, count }
     }
 
-    /// Whether one rank would have more pieces to post or take than [`MOST_PIECES`].
+    /// Whether one rank would have more pieces to post or take than [`MAX_PIECES`].
     fn are_too_many(&self, call: &Call) -> bool {
         let partners = if call.kind == Kind::Broadcast { 1 } else { u64::from(call.size - 1) };
-        self.pieces.saturating_mul(partners) > MOST_PIECES
+        self.pieces.saturating_mul(partners) > MAX_PIECES
     }
 
     /// A piece of a block.
@@ -240,7 +239,7 @@ fn post_all(program: &mut Program, call: &Call, cells: &Cells, number: u64) {
     let said = Action::Publish(point_of_posted(number) as u32);
     let steps: [Vec<Action>; 2] = [posts.collect(), [said].into_iter().chain(copy).collect()];
     // Before the first two nothing is taken.
-    if number < LEAST_CELLS {
+    if number < MIN_CELLS {
         return program.early.extend(steps);
     }
     if let Some(before) = number.checked_sub(cells.count) {

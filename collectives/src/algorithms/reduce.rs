@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::common::{
-    MOST_PIECES, after, await_all, before, combine_after, combine_before, copy, get, meet, others,
+    MAX_PIECES, after, await_all, before, combine_after, combine_before, copy, get, meet, others,
     piece_bytes, post, receive, send, step, take, within,
 };
 use super::{Unsuitable, suits};
@@ -141,7 +141,7 @@ impl<'a> Parts<'a> {
             _ => false,
         };
         let longest_bytes = of.iter().map(|part| part.bytes).max().unwrap_or(0);
-        let most = (MOST_PIECES / u64::from(call.size)).max(1);
+        let most = (MAX_PIECES / u64::from(call.size)).max(1);
         let piece_bytes = piece_bytes(longest_bytes, PIECE_BYTES, call.element_bytes, most);
         Self {
             call,

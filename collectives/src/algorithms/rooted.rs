@@ -4,9 +4,9 @@
 //! Ranks count from the root here: the root is 0, who comes after it 1.
 
 use crate::call::Call;
-use crate::program::{Action, Program};
+use crate::program::{Action, Program, Remote, Span};
 
-use super::common::{after, before, step};
+use super::common::{after, before, get, step};
 
 /// The point that a rank comes to when it has moved what it moves.
 pub const MOVED: u32 = 1;
@@ -71,6 +71,16 @@ pub fn root_moves(
         program.then_all(served(other - 1).into_iter().chain(moves(other)).collect());
     }
     program.then_all(served(call.size - 1).into_iter().chain(alone).collect());
+}
+
+/// All that is sent.
+pub fn whole(call: &Call) -> Span {
+    Span::output(0, call.bytes)
+}
+
+/// Reads a stretch where another rank has it, unless it is empty.
+pub fn read(from: u32, span: Span) -> Option<Action> {
+    get(from, Remote::At(span.place, span.offset), span)
 }
 
 #[cfg(test)]

@@ -101,12 +101,12 @@ fn domains(call: &Call, algorithm: Algorithm) -> Result<(), String> {
 /// algorithms make of lengths stays far within 64 then.
 fn exist(bytes: Option<u64>) -> Result<(), String> {
     match bytes {
-        Some(0..=MOST_BYTES) => Ok(()),
+        Some(0..=MAX_BYTES) => Ok(()),
         _ => Err("its data would end beyond 2^57 bytes, which is more than any memory".to_owned()),
     }
 }
 
-const MOST_BYTES: u64 = 1 << 57;
+const MAX_BYTES: u64 = 1 << 57;
 
 fn memory(call: &Call) -> Result<(), String> {
     exist(Some(call.bytes))?;

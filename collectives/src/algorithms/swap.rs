@@ -13,10 +13,10 @@ use crate::program::{Action, Program, Span};
 
 /// An odd number: the next call with these cells, in which they have changed places, goes
 /// on where this one ends.
-const MOST_PIECES: u64 = 3;
+const MAX_PIECES: u64 = 3;
 
 /// The longest blocks; longer ones gain nothing, since caches do not hold the cells.
-pub(crate) const MOST_BYTES: u64 = MOST_PIECES * CELL_BYTES;
+pub(crate) const MAX_BYTES: u64 = MAX_PIECES * CELL_BYTES;
 
 /// Whether a call is of those that it does.
 pub(crate) fn is_swap(call: &Call) -> bool {
@@ -25,13 +25,13 @@ pub(crate) fn is_swap(call: &Call) -> bool {
 
 /// The same by the length of a block.
 pub(crate) fn is_swap_of(kind: Kind, ranks: u32, bytes: u64) -> bool {
-    Algorithm::Swap.does(kind) && ranks == 2 && bytes <= MOST_BYTES
+    Algorithm::Swap.does(kind) && ranks == 2 && bytes <= MAX_BYTES
 }
 
 /// What this rank does.
 pub(super) fn program(call: &Call) -> Result<Program, Unsuitable> {
     if !is_swap(call) {
-        let most_kib = MOST_BYTES >> 10;
+        let most_kib = MAX_BYTES >> 10;
         let reason =
             format!("it is for two ranks and blocks of one length, up to {most_kib} KiB; messages do others");
         return Err(Unsuitable { algorithm: Algorithm::Swap, reason });
@@ -42,7 +42,7 @@ pub(super) fn program(call: &Call) -> Result<Program, Unsuitable> {
         _ => (allgather::own(call), allgather::own(call)),
     };
     let bytes = call.block_bytes();
-    let pieces = if bytes <= CELL_BYTES { 1 } else { MOST_PIECES };
+    let pieces = if bytes <= CELL_BYTES { 1 } else { MAX_PIECES };
     let piece_bytes = bytes.div_ceil(pieces).next_multiple_of(LINE_BYTES);
     let mut program = Program::default();
     for number in 0..pieces {

@@ -2,7 +2,7 @@
 
 use lmt_selector::contention::Parameters;
 
-use super::hierarchy::Hierarchy;
+use super::levels::Hierarchy;
 use crate::algorithm::{Algorithm, Kind};
 
 /// How formulas count those that copy in operations with a root.

@@ -1,6 +1,6 @@
-use super::*;
 use crate::algorithm::{Algorithm, Kind};
-use crate::model::{Counting, Model};
+use crate::call::Domain;
+use crate::model::{Counting, Hierarchy, Model};
 use lmt_selector::contention::{BROADWELL, KNL, Parameters};
 
 const BYTES: u64 = 1 << 20;

@@ -23,6 +23,7 @@
 mod choose;
 mod formulas;
 mod hierarchy;
+mod levels;
 mod messages;
 mod reductions;
 mod rooted;
@@ -30,4 +31,4 @@ mod symmetric;
 
 pub use choose::Choice;
 pub use formulas::{Counting, Model};
-pub use hierarchy::Hierarchy;
+pub use levels::Hierarchy;

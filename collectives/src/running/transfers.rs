@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 
 use lmt_core::buffer::Access;
-use lmt_core::engine::{Engine, Label, OperationError, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+use lmt_core::endpoint::{
+    Engine, Label, OperationError, RequestId, SendMode, Source, Space, TagMatch, Wanted,
+};
 use lmt_core::region::RegionKey;
 
 use super::{Context, Running};
@@ -16,7 +18,7 @@ pub(crate) const SPACE: Space = match Space::new(3) {
     None => panic!("there are four spaces"),
 };
 
-/// A copy or a message under way.
+/// A copy or a message in flight.
 #[derive(Debug)]
 pub(super) struct Open {
     pub request: RequestId,

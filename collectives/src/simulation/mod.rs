@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod case;
+mod cells;
 mod race;
 mod random;
 pub mod serial;
@@ -28,7 +29,7 @@ pub enum Outcome {
     /// All ranks have what the serial model says.
     Same {
         /// How many ranks reached into one rank's memory at a time, at most.
-        most_at_once: usize,
+        max_at_once: usize,
     },
     /// At least one rank says that the algorithm cannot do it.
     Unsuitable(Unsuitable),
@@ -52,7 +53,7 @@ pub fn attempt(case: &Case, algorithm: Algorithm, seed: u64) -> Result<Outcome, 
             return Err(format!("rank {rank}'s output is wrong from byte {at} of {} on", expected.len()));
         }
     }
-    Ok(Outcome::Same { most_at_once: ran.most_at_once })
+    Ok(Outcome::Same { max_at_once: ran.max_at_once })
 }
 
 /// Runs a case in a few orders, and says how many ranks reached into one rank's
@@ -62,7 +63,7 @@ pub fn attempt(case: &Case, algorithm: Algorithm, seed: u64) -> Result<Outcome, 
 /// It fails, or the algorithm cannot do it.
 pub fn check(case: &Case, algorithm: Algorithm, seed: u64) -> usize {
     let one = |seed| match attempt(case, algorithm, seed) {
-        Ok(Outcome::Same { most_at_once }) => most_at_once,
+        Ok(Outcome::Same { max_at_once }) => max_at_once,
         Ok(Outcome::Unsuitable(unsuitable)) => panic!("{case:?}: {unsuitable}"),
         Err(failure) => panic!("{algorithm}, seed {seed}, {case:?}: {failure}"),
     };

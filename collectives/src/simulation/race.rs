@@ -55,7 +55,7 @@ impl Log {
     }
 
     /// One that who knows `clock` does not know to have ended.
-    pub fn under_way(&self, clock: &Clock) -> Option<&Access> {
+    pub fn in_flight(&self, clock: &Clock) -> Option<&Access> {
         self.accesses.iter().find(|access| access.step >= clock[access.rank as usize])
     }
 }

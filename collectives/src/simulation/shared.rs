@@ -5,23 +5,8 @@ use std::ops::Range;
 use crate::layout::{CELL_BYTES, CELLS};
 use crate::program::Span;
 
-use super::race::{Access, Log};
+use super::race::Access;
 use super::world::{Failure, Moved, World};
-
-/// The cells of a call.
-pub struct Cells {
-    bytes: Vec<u8>,
-    log: Log,
-}
-
-impl Cells {
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, log: Log::default() }
-    }
-
-    /// How long all of them are.
-    pub const BYTES: u64 = CELLS as u64 * CELL_BYTES;
-}
 
 impl World {
     pub(super) fn touch_slot(

@@ -10,9 +10,9 @@ use crate::call::Call;
 use crate::program::{Action, Place, Program, Span};
 
 use super::case::{Memory, Scene};
+use super::cells::Cells;
 use super::race::{Clock, Log, join};
 use super::random::Random;
-use super::shared::Cells;
 
 mod moves;
 mod touches;
@@ -34,7 +34,7 @@ struct Message {
 }
 
 /// An action that has begun.
-struct UnderWay {
+struct InFlight {
     action: Action,
     done_bytes: u64,
     /// Which message between the two ranks, of sends and receives.
@@ -51,7 +51,7 @@ pub(super) struct Rank {
     pub(super) slot_log: Log,
     /// How many have begun; the first is what it does before it has come.
     steps_begun: u32,
-    under_way: Vec<UnderWay>,
+    in_flight: Vec<InFlight>,
     /// What it knew when the step began.
     pub(super) clock: Clock,
     /// What it has learned since.
@@ -78,7 +78,7 @@ pub(super) struct World {
     random: Random,
     /// Whether the ranks meet between `before` and the steps.
     meets: bool,
-    most_at_once: usize,
+    max_at_once: usize,
 }
 
 /// What came of a run.
@@ -86,7 +86,7 @@ pub struct Ran {
     /// The memory of all ranks at the end.
     pub memory: Vec<Memory>,
     /// How many ranks reached into one rank's memory at a time, at most.
-    pub most_at_once: usize,
+    pub max_at_once: usize,
 }
 
 /// Runs the programs to their end. Without `meets` the ranks do not meet
@@ -104,8 +104,8 @@ pub fn run(scene: &Scene, programs: Vec<Program>, meets: bool, seed: u64) -> Res
         let [input, output, _] = rank.memory;
         Memory { input, output }
     };
-    let most_at_once = world.most_at_once;
-    Ok(Ran { memory: world.ranks.into_iter().map(memory).collect(), most_at_once })
+    let max_at_once = world.max_at_once;
+    Ok(Ran { memory: world.ranks.into_iter().map(memory).collect(), max_at_once })
 }
 
 impl World {
@@ -124,7 +124,7 @@ impl World {
             slot: random.bytes(scene.calls[at].slot_bytes),
             program: program.with_slot(),
             steps_begun: 0,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             clock: vec![0; size],
             learned: vec![0; size],
             points: Vec::new(),
@@ -135,13 +135,13 @@ impl World {
         };
         let ranks = programs.into_iter().enumerate().map(&mut rank).collect();
         let cells = Cells::new(if size == 2 { random.bytes(Cells::BYTES) } else { Vec::new() });
-        Self { ranks, cells, mail: HashMap::new(), random, meets, most_at_once: 0 }
+        Self { ranks, cells, mail: HashMap::new(), random, meets, max_at_once: 0 }
     }
 
     /// Moves one action of one rank on.
     fn tick(&mut self) -> Result<(), Failure> {
         for rank in self.random.order(self.ranks.len()) {
-            for at in self.random.order(self.ranks[rank].under_way.len()) {
+            for at in self.random.order(self.ranks[rank].in_flight.len()) {
                 if self.advance(rank, at)? {
                     return self.after(rank);
                 }
@@ -154,9 +154,9 @@ impl World {
         let waits = |(number, rank): (usize, &Rank)| {
             (!rank.ended).then(|| {
                 let actions: Vec<&Action> =
-                    rank.under_way.iter().map(|under_way| &under_way.action).collect();
-                let meeting = if rank.waits_to_meet { " for the meeting" } else { "" };
-                format!("rank {number} waits{meeting} in step {}: {actions:?}", rank.steps_begun - 1)
+                    rank.in_flight.iter().map(|in_flight| &in_flight.action).collect();
+                let entry_barrier = if rank.waits_to_meet { " for the meeting" } else { "" };
+                format!("rank {number} waits{entry_barrier} in step {}: {actions:?}", rank.steps_begun - 1)
             })
         };
         let all: Vec<String> = self.ranks.iter().enumerate().filter_map(waits).collect();
@@ -165,7 +165,7 @@ impl World {
 
     /// Goes to the next step if all of this one has ended.
     fn after(&mut self, rank: usize) -> Result<(), Failure> {
-        if !self.ranks[rank].under_way.is_empty() {
+        if !self.ranks[rank].in_flight.is_empty() {
             return Ok(());
         }
         let begun = {
@@ -229,7 +229,7 @@ impl World {
         let rank = &mut self.ranks[number];
         rank.ended = true;
         for (log, place) in rank.logs.iter().zip(PLACES) {
-            if let Some(access) = log.under_way(&rank.clock) {
+            if let Some(access) = log.in_flight(&rank.clock) {
                 return Err(format!(
                     "rank {number} ends while it cannot know that rank {}'s step {} is done with its {place:?}",
                     access.rank, access.step
@@ -255,20 +255,20 @@ impl World {
             }
             _ => 0,
         };
-        self.ranks[number].under_way.push(UnderWay { action, done_bytes: 0, ticket });
+        self.ranks[number].in_flight.push(InFlight { action, done_bytes: 0, ticket });
         Ok(())
     }
 
-    /// With those that are under way, how many reach where this one does.
+    /// With those that are in flight, how many reach where this one does.
     fn count_at_once(&mut self, action: &Action) {
         let reached = |action: &Action| match action {
             Action::Get { rank, .. } | Action::Put { rank, .. } => Some(*rank),
             _ => None,
         };
         if let Some(peer) = reached(action) {
-            let under_way = self.ranks.iter().flat_map(|rank| &rank.under_way);
-            let others = under_way.filter(|other| reached(&other.action) == Some(peer)).count();
-            self.most_at_once = self.most_at_once.max(others + 1);
+            let in_flight = self.ranks.iter().flat_map(|rank| &rank.in_flight);
+            let others = in_flight.filter(|other| reached(&other.action) == Some(peer)).count();
+            self.max_at_once = self.max_at_once.max(others + 1);
         }
     }
 

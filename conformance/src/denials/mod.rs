@@ -174,7 +174,7 @@ impl Confinement {
 /// # Panics
 /// When `LMT_REQUIRE` names `name` and they cannot be had.
 pub fn possible(name: &str, confinements: &[&Confinement]) -> bool {
-    if is_inside() || crate::group::is_started_by_a_test() {
+    if is_inside() || crate::started::is_started_by_a_test() {
         return true;
     }
     match confinements.iter().try_for_each(|confinement| confinement.try_out()) {

@@ -41,11 +41,8 @@ pub use lmt::launch::allowed_cpus;
 pub use parent::{Parent, Results};
 
 use crate::denials::Confinement;
+use crate::started::ENV_TEST;
 use channel::{FromRank, ToRank};
-
-/// Variable with the name of the test and the number of its run that a rank
-/// belongs to.
-const ENV_TEST: &str = "LMT_TEST";
 
 /// The name under which the test harness knows the function that this is
 /// written in, for its `--exact` filter.
@@ -221,12 +218,6 @@ impl Group {
         let answer = channel::read_line(&mut channel.from).and_then(|line| ToRank::from_line(&line));
         assert!(matches!(answer, Some(ToRank::Go)), "the parent has ended during a barrier");
     }
-}
-
-/// Whether this process belongs to the group of a test.
-pub(crate) fn is_started_by_a_test() -> bool {
-    lmt::launch::hook();
-    std::env::var_os(ENV_TEST).is_some()
 }
 
 fn be_rank(test: &Test, body: impl FnOnce(&Group)) -> ! {

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use lmt::launch::{Launcher, Outcome, Output, Running, describe_exit};
 
+use super::Test;
 use super::channel::{self, ENV_CHANNEL, FromRank, ToRank};
-use super::{ENV_TEST, Test};
+use crate::started::ENV_TEST;
 
 /// How many times each test of this process has called `run`: a function that
 /// calls it twice makes two groups, and their ranks must tell them apart.

@@ -11,10 +11,9 @@ use std::ptr::NonNull;
 
 use lmt::Endpoint;
 use lmt_core::buffer::{Access, Buffer, Segment};
-use lmt_core::engine::{Engine, OperationError, RequestId, SendMode, Source, Status, TagMatch};
-use lmt_core::mechanism::Lmt;
-use lmt_core::mechanisms::Mechanisms;
-use lmt_core::shared_buffer::{SharedBuffer, alloc_untaken};
+use lmt_core::endpoint::{Engine, OperationError, RequestId, SendMode, Source, Status, TagMatch};
+use lmt_core::mechanism::{Lmt, Mechanisms};
+use lmt_core::shared_buffer::{SharedBuffer, alloc_uncommitted};
 use nix::libc::c_void;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
@@ -126,7 +125,7 @@ enum Long {
 impl Long {
     fn new(lent_bytes: usize, period: usize) -> Self {
         if in_shared_buffers() {
-            return Self::Shared(alloc_untaken(lent_bytes).expect("there are addresses"));
+            return Self::Shared(alloc_uncommitted(lent_bytes).expect("there are addresses"));
         }
         Self::Repeated(Repeated::new(lent_bytes, period))
     }

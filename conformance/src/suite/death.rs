@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use lmt_core::config::Config;
-use lmt_core::engine::{SendMode, Source, TagMatch};
+use lmt_core::endpoint::{SendMode, Source, TagMatch};
 use lmt_core::mechanism::{Lmt, Model, Role};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

@@ -1,6 +1,6 @@
 //! Messages that are taken back, and messages that do not fit.
 
-use lmt_core::engine::{OperationError, SendMode, Source, TagMatch};
+use lmt_core::endpoint::{OperationError, SendMode, Source, TagMatch};
 use lmt_core::mechanism::Lmt;
 
 use super::data::{Random, Scattered};

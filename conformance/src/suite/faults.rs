@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lmt_core::config::Config;
-use lmt_core::engine::{OperationError, Source, TagMatch};
+use lmt_core::endpoint::{OperationError, Source, TagMatch};
 use lmt_core::error::PeerError;
-use lmt_core::mechanism::{Fault, Lmt};
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::{Fault, Lmt, Mechanisms};
 
 use super::data::{Random, Scattered};
 use super::link::Link;
@@ -108,8 +107,8 @@ pub fn demotion_for_good<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
         let before = link.counters(FAULTY);
         ping_ping(link, &[500_000; 8]);
         assert_eq!(link.counters(FAULTY), before, "what was given up for good was tried again");
-        let standings = link.endpoint.standings(link.other());
-        let faulty = standings.into_iter().find(|(name, _)| *name == FAULTY).expect("it was probed").1;
+        let mechanism_status = link.endpoint.mechanism_status(link.other());
+        let faulty = mechanism_status.into_iter().find(|(name, _)| *name == FAULTY).expect("it was probed").1;
         assert!(faulty.reason.is_some(), "nobody can see why it was given up");
     });
 }

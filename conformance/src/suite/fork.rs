@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::time::Duration;
 
 use lmt::Endpoint;
-use lmt_core::engine::{OperationError, PeerId, SendMode, Source, TagMatch};
+use lmt_core::endpoint::{OperationError, PeerId, SendMode, Source, TagMatch};
 use lmt_core::mechanism::Lmt;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitStatus, waitpid};

@@ -5,10 +5,9 @@ use std::cell::Cell;
 
 use lmt::Endpoint;
 use lmt_core::config::Config;
-use lmt_core::engine::{Engine, OperationError, PeerId, Source, Status, TagMatch};
+use lmt_core::endpoint::{Engine, OperationError, PeerId, Source, Status, TagMatch};
 use lmt_core::error::PeerError;
-use lmt_core::mechanism::Model;
-use lmt_core::mechanisms::{Counters, Mechanisms};
+use lmt_core::mechanism::{Counters, Mechanisms, Model};
 
 use super::data::Scattered;
 use crate::group::Group;
@@ -61,8 +60,8 @@ impl<'g> Link<'g> {
     /// this rank and those it is connected with. Both ends find the same.
     pub fn lacks(&self, name: &str, model: Model) -> Option<String> {
         for peer in &self.peers {
-            let standings = self.endpoint.standings(*peer);
-            let Some((_, standing)) = standings.iter().find(|(of, _)| *of == name) else { continue };
+            let mechanism_status = self.endpoint.mechanism_status(*peer);
+            let Some((_, standing)) = mechanism_status.iter().find(|(of, _)| *of == name) else { continue };
             let works = standing.ours.allow_sending(standing.theirs, model)
                 && standing.theirs.allow_sending(standing.ours, model);
             if !works {

@@ -16,8 +16,7 @@ mod wrapper;
 use std::time::Duration;
 
 use lmt_core::config::Config;
-use lmt_core::mechanism::{Lmt, Model};
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::{Lmt, Mechanisms, Model};
 
 use crate::group::{Group, Parent, Test};
 use crate::require;
@@ -69,16 +68,16 @@ impl<M: Lmt, F: Fn() -> M> Under<F> {
     /// The mechanism that `make` makes, in the test of this name
     /// ([`crate::test_name!`]).
     pub fn new(test: &'static str, make: F) -> Self {
-        data::fit(make().reach());
+        data::fit(make().description().reach);
         Self { test, make }
     }
 
     fn models(&self) -> &'static [Model] {
-        (self.make)().models()
+        (self.make)().description().models
     }
 
     fn name(&self) -> &'static str {
-        (self.make)().name()
+        (self.make)().description().name
     }
 
     /// Two ranks for each model, in which only this mechanism in only this
@@ -105,7 +104,7 @@ impl<M: Lmt, F: Fn() -> M> Under<F> {
         model: Model,
         body: impl Fn(&Link<'_>),
     ) {
-        let name = mechanism.name();
+        let name = mechanism.description().name;
         let mut mechanisms = Mechanisms::new();
         mechanisms.register(mechanism);
         self.with_mechanisms(group, config, mechanisms, (name, model), body);

@@ -1,7 +1,7 @@
 //! Messages of every size and shape, in every direction.
 
 use lmt_core::config::Config;
-use lmt_core::engine::{SendMode, Source, TagMatch};
+use lmt_core::endpoint::{SendMode, Source, TagMatch};
 use lmt_core::mechanism::Lmt;
 
 use super::data::{Random, Scattered, cut};

@@ -4,7 +4,8 @@
 
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+    Abilities, Cookie, Description, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Probed, Step,
+    Unavailable,
 };
 
 pub(super) struct Pretender {
@@ -17,20 +18,12 @@ impl Lmt for Pretender {
     /// What it is still to say that it has moved, in bytes.
     type Transfer = u64;
 
-    fn name(&self) -> &'static str {
-        "pretender"
+    fn description(&self) -> Description {
+        Description::new("pretender", &[Model::Get])
     }
 
-    fn models(&self) -> &'static [Model] {
-        &[Model::Get]
-    }
-
-    fn hello(&mut self) -> Result<Hello, Unavailable> {
-        Ok(Hello::default())
-    }
-
-    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<((), Abilities), Unavailable> {
-        Ok(((), Abilities { read: true, ..Abilities::default() }))
+    fn probe(&mut self, _: &PeerFacts, _: Hello) -> Result<Probed<()>, Unavailable> {
+        Ok(Probed::new((), Abilities { read: true, ..Abilities::default() }))
     }
 
     fn prepare(&mut self, (): &mut (), plan: &Plan, _: &Buffer) -> Result<(u64, Cookie), Fault> {

@@ -2,10 +2,9 @@
 
 use lmt::Endpoint;
 use lmt_core::config::Config;
-use lmt_core::engine::{Engine, Source, TagMatch};
+use lmt_core::endpoint::{Engine, Source, TagMatch};
 use lmt_core::identity::{Address, EndpointId};
-use lmt_core::mechanism::{Lmt, Model};
-use lmt_core::mechanisms::Mechanisms;
+use lmt_core::mechanism::{Lmt, Mechanisms, Model};
 
 use super::data::Scattered;
 use super::wrapper::Wrapper;
@@ -19,10 +18,11 @@ pub fn two_endpoints_in_one_process<M: Lmt, F: Fn() -> M>(under: &Under<F>) {
     for &model in under.models() {
         let (name, mine, theirs) = (under.name(), open(under, model), open(under, model));
         let (my_address, their_address) = (mine.address(), theirs.address());
-        let answer = std::thread::spawn(move || talk(&theirs, &my_address, name, false));
+        // Each endpoint lives until both have ended, also where nothing is to be moved.
+        let answer = std::thread::spawn(move || (talk(&theirs, &my_address, name, false), theirs));
         let reason = talk(&mine, &their_address, name, true);
-        let theirs = answer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if let Some(why) = reason.or(theirs) {
+        let (their_reason, _theirs) = answer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if let Some(why) = reason.or(their_reason) {
             require::skipped(name, &why);
         }
     }
@@ -42,7 +42,7 @@ fn talk(endpoint: &Endpoint, other: &Address, name: &str, first: bool) -> Option
     let source = Source::Peer(peer);
     endpoint.send(peer, 1, &[]).expect("the other is there");
     endpoint.receive(source, TagMatch::exactly(1), &mut []).expect("the other is there");
-    let standing = endpoint.standings(peer).into_iter().next().expect("it was probed").1;
+    let standing = endpoint.mechanism_status(peer).into_iter().next().expect("it was probed").1;
     if let Some(reason) = standing.reason {
         return Some(reason.to_string());
     }

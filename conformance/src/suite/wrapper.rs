@@ -1,10 +1,11 @@
 //! A mechanism around the one under test: it leaves all but one model out, or
 //! does something else than its duty at chosen calls.
 
-use lmt_core::bell::Bell;
+use lmt_core::both_ends::ByBothEnds;
 use lmt_core::buffer::Buffer;
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Step, Unavailable,
+    Background, Cookie, Description, Fault, Hello, Interval, Left, Lmt, Model, OobMessages, PeerFacts, Plan,
+    Probed, SharedCompletion, Step, Unavailable,
 };
 
 /// A call for one transfer.
@@ -23,11 +24,14 @@ pub(super) enum Call {
 pub(super) type Tamper = Box<dyn FnMut(Call, &Plan, u64) -> Result<(), Fault> + Send>;
 
 pub(super) struct Wrapper<M> {
-    inner: M,
+    inner: ByBothEnds<M>,
     name: &'static str,
     models: &'static [Model],
     tamper: Tamper,
 }
+
+type PeerOf<M> = <ByBothEnds<M> as Lmt>::Peer;
+type TransferOf<M> = <ByBothEnds<M> as Lmt>::Transfer;
 
 const fn just(model: Model) -> &'static [Model] {
     match model {
@@ -42,14 +46,14 @@ const fn just(model: Model) -> &'static [Model] {
 impl<M: Lmt> Wrapper<M> {
     /// The mechanism, under its own name, in one model.
     pub fn only(inner: M, model: Model) -> Self {
-        let name = inner.name();
+        let name = inner.description().name;
         Self { models: just(model), ..Self::named(inner, name) }
     }
 
     /// The mechanism in all its models under another name.
     pub fn named(inner: M, name: &'static str) -> Self {
-        let models = inner.models();
-        Self { name, models, inner, tamper: Box::new(|_, _, _| Ok(())) }
+        let models = inner.description().models;
+        Self { name, models, inner: ByBothEnds::new(inner), tamper: Box::new(|_, _, _| Ok(())) }
     }
 
     pub fn tamper(mut self, tamper: Tamper) -> Self {
@@ -73,28 +77,24 @@ impl<T> Transfer<T> {
 }
 
 impl<M: Lmt> Lmt for Wrapper<M> {
-    type Peer = M::Peer;
-    type Transfer = Transfer<M::Transfer>;
+    type Peer = PeerOf<M>;
+    type Transfer = Transfer<TransferOf<M>>;
 
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn models(&self) -> &'static [Model] {
-        self.models
+    fn description(&self) -> Description {
+        Description::new(self.name, self.models)
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
         self.inner.hello()
     }
 
-    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(M::Peer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<PeerOf<M>>, Unavailable> {
         self.inner.probe(facts, hello)
     }
 
     fn prepare(
         &mut self,
-        peer: &mut M::Peer,
+        peer: &mut PeerOf<M>,
         plan: &Plan,
         data: &Buffer,
     ) -> Result<(Self::Transfer, Cookie), Fault> {
@@ -105,7 +105,7 @@ impl<M: Lmt> Lmt for Wrapper<M> {
 
     fn start(
         &mut self,
-        peer: &mut M::Peer,
+        peer: &mut PeerOf<M>,
         transfer: &mut Self::Transfer,
         remote: &Cookie,
         interval: Interval,
@@ -116,7 +116,7 @@ impl<M: Lmt> Lmt for Wrapper<M> {
 
     fn step(
         &mut self,
-        peer: &mut M::Peer,
+        peer: &mut PeerOf<M>,
         transfer: &mut Self::Transfer,
         data: &mut Buffer,
         max_bytes: u64,
@@ -129,33 +129,32 @@ impl<M: Lmt> Lmt for Wrapper<M> {
         Ok(step)
     }
 
-    fn leave(&mut self, peer: &mut M::Peer, transfer: &mut Self::Transfer) -> bool {
-        self.inner.leave(peer, &mut transfer.inner)
-    }
-
-    fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
-        self.inner.copied_by_peer(&transfer.inner)
-    }
-
-    fn parcel(&mut self, peer: &mut M::Peer) -> Option<Hello> {
-        self.inner.parcel(peer)
-    }
-
-    fn take_parcel(&mut self, peer: &mut M::Peer, parcel: Hello) {
-        self.inner.take_parcel(peer, parcel);
-    }
-
-    fn forget_peer(&mut self, peer: M::Peer) {
+    fn forget_peer(&mut self, peer: PeerOf<M>) {
         self.inner.forget_peer(peer);
     }
 
-    fn take_bell(&mut self, bell: &Bell) {
-        self.inner.take_bell(bell);
-    }
-
-    fn finish(&mut self, peer: &mut M::Peer, transfer: Self::Transfer) {
+    fn finish(&mut self, peer: &mut PeerOf<M>, transfer: Self::Transfer) {
         // The call has no way to fail, and must happen.
         let _nothing = (self.tamper)(Call::Finish, &transfer.plan, transfer.moved_bytes);
         self.inner.finish(peer, transfer.inner);
+    }
+
+    fn shared_completion(&mut self) -> Option<&mut dyn SharedCompletion<PeerOf<M>, Self::Transfer>> {
+        if self.inner.shared_completion().is_some() { Some(self) } else { None }
+    }
+
+    fn oob_messages(&mut self) -> Option<&mut dyn OobMessages<PeerOf<M>>> {
+        self.inner.oob_messages()
+    }
+
+    fn background(&mut self) -> Option<&mut dyn Background> {
+        self.inner.background()
+    }
+}
+
+impl<M: Lmt> SharedCompletion<PeerOf<M>, Transfer<TransferOf<M>>> for Wrapper<M> {
+    fn leave(&mut self, peer: &mut PeerOf<M>, transfer: &mut Transfer<TransferOf<M>>) -> Left {
+        let inner = self.inner.shared_completion();
+        inner.map_or_else(Left::default, |inner| inner.leave(peer, &mut transfer.inner))
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lmt_knem::ioctl::abi;
 use nix::errno::Errno;
 
-use crate::client::{Client, PLAIN, SUCCESS, ends_well, flagged, patience, pattern, start_of};
+use crate::client::{Client, PLAIN, SUCCESS, backoff, ends_well, flagged, pattern, start_of};
 use crate::sys::{Area, PAGE_BYTES};
 use crate::verdict::{Stop, Verdict, equal, holds, needed, same_bytes, skip};
 
@@ -146,7 +146,7 @@ fn small_tail() -> Verdict {
     let next = Area::zeroed(BYTES);
     equal("the next read by DMA", client.read(&[next.all()], start_of(whole), dma), Ok(SUCCESS))?;
     same_bytes("the next read by DMA", &next.bytes(), &pattern(2, BYTES))?;
-    let deadline = Instant::now() + patience();
+    let deadline = Instant::now() + backoff();
     while local.bytes() != expected && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }

@@ -83,13 +83,13 @@ fn killed() -> Verdict {
 }
 
 fn held() -> Verdict {
-    let (end, patience) = (SharedByte::new(), Duration::from_secs(10));
+    let (end, backoff) = (SharedByte::new(), Duration::from_secs(10));
     let mut owner = Peer::start(|channel| {
         let (client, memory) = (Client::open()?, Area::with(&pattern(1, BYTES)));
         let cookie = client.region(&[memory.all()], abi::PROT_READ)?;
         // The child that keeps the descriptor when the owner has ended.
         let child = Peer::start(|_| {
-            wait_until(patience, || end.is_set());
+            wait_until(backoff, || end.is_set());
             drop(client);
             Ok(())
         })?;
@@ -110,8 +110,8 @@ fn held() -> Verdict {
     holds()
 }
 
-fn wait_until(patience: Duration, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + patience;
+fn wait_until(backoff: Duration, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + backoff;
     while !holds() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }

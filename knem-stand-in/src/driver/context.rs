@@ -14,7 +14,7 @@ use crate::memory::Memory;
 use crate::sys::StatusArray;
 
 /// More slots than this have corrupted the kernel's memory, says who tried.
-pub const MOST_SLOTS: u64 = 4096;
+pub const MAX_SLOTS: u64 = 4096;
 
 /// The bit of a cookie that makes a copy its region's last. The driver gives it
 /// for a region for one use, and then believes whoever asks.
@@ -117,9 +117,9 @@ impl Context {
             return Err(Errno::EINVAL);
         }
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(Errno::EINVAL)?;
-        if bytes > MOST_SLOTS {
+        if bytes > MAX_SLOTS {
             eprintln!(
-                "knem-stand-in: a client maps {bytes} status slots; more than {MOST_SLOTS} can corrupt the \
+                "knem-stand-in: a client maps {bytes} status slots; more than {MAX_SLOTS} can corrupt the \
                  kernel's memory with the real driver, so this is refused"
             );
             return Err(Errno::EINVAL);

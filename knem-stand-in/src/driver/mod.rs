@@ -13,9 +13,10 @@ use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use crate::abi;
+use crate::abi::Segment;
 use crate::client::Client;
 use crate::maps;
-use crate::memory::{Copy, Memory, Segment};
+use crate::memory::{Copy, Memory};
 use crate::options::{Mutant, Options};
 use crate::sys::{Answer, Call};
 use crate::worker::Worker;
@@ -32,7 +33,7 @@ pub const MARK: &str = "/dev/knem-stand-in";
 
 /// More segments than this are no memory for (the kernel's limit on one
 /// allocation is 4 MiB).
-const MOST_SEGMENTS: u32 = (4 << 20) / abi::SEGMENT_BYTES as u32;
+const MAX_SEGMENTS: u32 = (4 << 20) / abi::SEGMENT_BYTES as u32;
 
 /// What a call is answered with.
 #[derive(Debug)]
@@ -334,7 +335,7 @@ impl Driver {
 
     /// An array of segments in the client's memory.
     fn segments(&self, client: &Client<'_>, array: u64, count: u32) -> Result<Vec<Segment>, Errno> {
-        if count > MOST_SEGMENTS {
+        if count > MAX_SEGMENTS {
             let wrong = self.options.is(Mutant::LongArrayFaults);
             return Err(if wrong { Errno::EFAULT } else { Errno::ENOMEM });
         }

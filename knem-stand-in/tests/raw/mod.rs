@@ -20,8 +20,6 @@ pub const CREATE_REGION: u32 = 0xc0204b21;
 pub const DESTROY_REGION: u32 = 0x80084b22;
 pub const COPY: u32 = 0x80304b32;
 pub const INLINE_COPY: u32 = 0x80304b33;
-pub const COPY_BOUNDED: u32 = 0x80384b34;
-pub const INLINE_COPY_BOUNDED: u32 = 0x80384b35;
 
 pub const DMA: u32 = 1;
 pub const ASYNC_DMA_COMPLETE: u32 = 2;
@@ -85,19 +83,14 @@ pub fn segments(list: &[(u64, usize)]) -> Vec<u64> {
 /// What a copy is asked for besides its places.
 #[derive(Clone, Copy, Default)]
 pub struct How {
-    pub length: Option<u64>,
     pub flags: u32,
     pub index: u32,
 }
 
-pub const PLAIN: How = How { length: None, flags: 0, index: 0 };
+pub const PLAIN: How = How { flags: 0, index: 0 };
 
 pub fn flags(flags: u32) -> How {
     How { flags, ..PLAIN }
-}
-
-pub fn bound(length: u64) -> How {
-    How { length: Some(length), ..PLAIN }
 }
 
 pub struct Device(pub File);
@@ -137,19 +130,15 @@ impl Device {
     }
 
     /// Returns current_status.
-    fn finish(&self, numbers: (u32, u32), places: Struct, how: How) -> Result<u32, Errno> {
-        let (number, status_at, it) = match how.length {
-            None => (numbers.0, 36, places),
-            Some(length) => (numbers.1, 44, places.u64(length)),
-        };
-        let mut it = it.u32(how.flags).u32(UNSET).u32(how.index).u32(0);
+    fn finish(&self, number: u32, places: Struct, how: How) -> Result<u32, Errno> {
+        let mut it = places.u32(how.flags).u32(UNSET).u32(how.index).u32(0);
         self.request(number, &mut it)?;
-        Ok(it.at(status_at))
+        Ok(it.at(36))
     }
 
     pub fn copy(&self, from: (u64, u64), to: (u64, u64), how: How) -> Result<u32, Errno> {
         let places = Struct::default().u64(from.0).u64(from.1).u64(to.0).u64(to.1);
-        self.finish((COPY, COPY_BOUNDED), places, how)
+        self.finish(COPY, places, how)
     }
 
     fn inline(&self, list: &[(u64, usize)], write: u32, remote: (u64, u64), how: How) -> Result<u32, Errno> {
@@ -160,7 +149,7 @@ impl Device {
             .u32(write)
             .u64(remote.0)
             .u64(remote.1);
-        self.finish((INLINE_COPY, INLINE_COPY_BOUNDED), places, how)
+        self.finish(INLINE_COPY, places, how)
     }
 
     pub fn read(&self, into: &[(u64, usize)], remote: (u64, u64), how: How) -> Result<u32, Errno> {
@@ -185,11 +174,6 @@ pub struct Area {
 impl Area {
     pub fn anonymous(bytes: usize) -> Self {
         Self::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1).expect("there is memory")
-    }
-
-    /// Memory that other processes that are forked see too.
-    pub fn shared(bytes: usize) -> Self {
-        Self::map(bytes, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1).expect("there is memory")
     }
 
     /// Bytes that depend on their position and on `seed`.
@@ -279,7 +263,7 @@ pub fn pattern(seed: usize, bytes: usize) -> Vec<u8> {
 }
 
 /// Runs `body` in a child; returns how it is to be waited for.
-pub fn child(body: impl FnOnce()) -> Pid {
+fn child(body: impl FnOnce()) -> Pid {
     // SAFETY: the child uses what every fork of glibc keeps in order, which
     // includes malloc, and ends by _exit.
     match unsafe { fork() }.expect("there are processes") {
@@ -292,7 +276,7 @@ pub fn child(body: impl FnOnce()) -> Pid {
     }
 }
 
-pub fn wait(child: Pid) -> WaitStatus {
+fn wait(child: Pid) -> WaitStatus {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         match waitpid(child, Some(WaitPidFlag::WNOHANG)).expect("it is a child") {

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use super::{AWAY_ROTATION, Effort};
 use crate::copier::Distance;
 use crate::routine::Routine;
-use crate::short::SHORT_MOST_BYTES;
+use crate::short::SHORT_MAX_BYTES;
 
 const PAGE_BYTES: usize = 4096;
 
@@ -46,7 +46,7 @@ impl Arena {
         let places =
             if distance == Distance::Away { (self.bytes / bytes).clamp(1, AWAY_ROTATION) } else { 1 };
         let step = (self.bytes - bytes) / places.max(2).saturating_sub(1) / PAGE_BYTES * PAGE_BYTES;
-        assert!(bytes > SHORT_MOST_BYTES && routines.iter().all(|routine| routine.is_available()));
+        assert!(bytes > SHORT_MAX_BYTES && routines.iter().all(|routine| routine.is_available()));
         let (from, to) = (source.wrapping_add(from_page + from_at), target.wrapping_add(to_page + to_at));
         let copies = |routine: Routine| {
             let mut place = 0;

@@ -7,29 +7,31 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
+use super::descriptor_shortage::Shortage;
 use super::handshake::{Event, State};
-use super::links::{Cargo, Connection, HalfOpen, Outgoing, Owner, Peer};
+use super::links::{Connection, EventData, HalfOpen, Outgoing, Owner, Peer};
 use super::poller::{Poller, Ready, TimerKey};
-use super::shortage::Shortage;
-use super::socket::{self, Listener, Miss, Received};
-use super::wire::{self, Kind};
-use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, users, yama};
-use crate::config::Config;
-use crate::error::PeerError;
-use crate::fork_guard::Origin;
-use crate::identity::{Address, EndpointId};
-use crate::refusal::{advice, socket_file_advice};
+use super::socket::{ConnectFailure, Listener, Received};
+use super::wire::Kind;
+use super::{ConnectError, Handler, MAX_BLOB_BYTES, MAX_DESCRIPTORS, SendError, socket, users, wire, yama};
+use crate::base::errno_advice::{advice, socket_file_advice};
+use crate::base::fork_guard::Origin;
+use crate::vocabulary::config::Config;
+use crate::vocabulary::error::PeerError;
+use crate::vocabulary::identity::{Address, EndpointId};
 
 /// The serial number of the listening socket; others count from 1.
 pub(super) const LISTENER: u64 = 0;
+
 /// How many datagrams one call reads from one peer at most.
 const READS_PER_PROGRESS: usize = 64;
+
 /// How many are read when everything must be: more than a socket holds.
 const READS_TO_DRAIN: usize = 4096;
+
 /// How many datagrams may wait for one peer.
 const MAX_OUTGOING: usize = 256;
-/// The first and the longest pause between attempts to connect.
-pub(super) const RETRY_MIN: Duration = Duration::from_millis(1);
+
 const RETRY_MAX: Duration = Duration::from_millis(50);
 
 /// The connections of one endpoint.
@@ -125,7 +127,7 @@ impl Connector {
         if self.in_forked_child() {
             return Err(Errno::EPERM);
         }
-        self.poller.watch_theirs(fd, token)
+        self.poller.watch_embedder(fd, token)
     }
 
     /// Ends watching; to be called before the descriptor is closed.
@@ -170,23 +172,23 @@ impl Connector {
         let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));
         if peer.address.is_none() {
             peer.address = Some(address.clone());
-            peer.wished_at = now;
+            peer.connect_requested_at = now;
             peer.deadline = peer.deadline.max(deadline);
         }
         let smaller = self.id < id;
-        let (next, action) = super::handshake::decide(peer.state, Event::Wish, smaller);
+        let (next, action) = super::handshake::decide(peer.state, Event::ConnectRequested, smaller);
         peer.state = next;
         if action == super::handshake::Action::Try {
             peer.retry_at = Some(self.now);
         }
-        self.retime(id);
+        self.reset_timer(id);
     }
 
     /// Whether a peer is wished for, and nobody listened at its address when a connection
     /// was last tried.
-    pub fn has_found_nobody(&self, peer: EndpointId) -> bool {
+    pub fn has_no_listener(&self, peer: EndpointId) -> bool {
         // It may have come to this one meanwhile.
-        self.peers.get(&peer).is_some_and(|peer| peer.found_nobody && peer.state == State::Wanted)
+        self.peers.get(&peer).is_some_and(|peer| peer.no_listener && peer.state == State::Wanted)
     }
 
     /// Whether the connection with this peer is established.
@@ -201,7 +203,7 @@ impl Connector {
 
     /// Whether a peer is being connected and has been for less than so long.
     pub fn connects_since(&self, at_most: Duration) -> bool {
-        let is_young = |peer: &Peer| self.now.saturating_duration_since(peer.wished_at) < at_most;
+        let is_young = |peer: &Peer| self.now.saturating_duration_since(peer.connect_requested_at) < at_most;
         self.peers.values().any(|peer| peer.state != State::Established && is_young(peer))
     }
 
@@ -239,7 +241,7 @@ impl Connector {
         }
         let datagram = wire::encode(self.id, Kind::Descriptors, descriptors.len(), None, bytes);
         self.enqueue(id, Outgoing { bytes: datagram, descriptors });
-        self.retime(id);
+        self.reset_timer(id);
         Ok(())
     }
 
@@ -277,7 +279,7 @@ impl Connector {
         self.now = now;
         for ready in self.poller.ready() {
             match ready {
-                Ready::Theirs(token) => handler.readable(token),
+                Ready::Embedder(token) => handler.readable(token),
                 Ready::Ours(LISTENER) => self.accept_all(handler),
                 Ready::Ours(serial) => self.on_ready(serial, handler),
             }
@@ -297,7 +299,7 @@ impl Connector {
             Some(Owner::Link(id)) => {
                 self.flush(id);
                 self.read_peer(id, READS_PER_PROGRESS, handler);
-                self.retime(id);
+                self.reset_timer(id);
             }
             Some(Owner::Watch(id)) => self.read_out(id, handler),
             None => {}
@@ -309,7 +311,7 @@ impl Connector {
     pub(super) fn read_out(&mut self, id: EndpointId, handler: &mut dyn Handler) {
         self.read_peer(id, READS_TO_DRAIN, handler);
         if self.peers.get(&id).is_some_and(Peer::is_dead) {
-            self.happen(id, Event::Died, Cargo::default(), handler);
+            self.happen(id, Event::Died, EventData::default(), handler);
         }
     }
 
@@ -321,14 +323,14 @@ impl Connector {
                 let Some(peer) = self.peers.get_mut(&id) else { return };
                 let due = |at: Option<Instant>| at.is_some_and(|at| at <= self.now);
                 if peer.deadline().is_some_and(|deadline| deadline <= self.now) {
-                    self.happen(id, Event::Late, Cargo::default(), handler);
+                    self.happen(id, Event::Late, EventData::default(), handler);
                 } else if due(peer.retry_at) {
                     self.attempt(id, handler);
                 } else if due(peer.flush_at) {
                     peer.flush_at = None;
                     self.flush(id);
                 }
-                self.retime(id);
+                self.reset_timer(id);
             }
         }
     }
@@ -339,31 +341,31 @@ impl Connector {
         peer.retry_at = None;
         let Some(address) = peer.address.clone().filter(|_| peer.state == State::Wanted) else { return };
         if id == self.id {
-            let cargo = Cargo::saying("an endpoint does not connect to itself".to_owned());
-            return self.happen(id, Event::Unwilling, cargo, handler);
+            let cargo = EventData::saying("an endpoint does not connect to itself".to_owned());
+            return self.happen(id, Event::Rejection, cargo, handler);
         }
         let tried = socket::try_connect(&address);
-        peer.found_nobody = matches!(tried, Err(Miss::Nobody));
+        peer.no_listener = matches!(tried, Err(ConnectFailure::Nobody));
         match tried {
             Ok(fd) => self.on_connected(id, fd, handler),
-            Err(Miss::Full) => {
+            Err(ConnectFailure::Full) => {
                 // Once only: a listener that accepts nobody for so long is hung.
                 if peer.answer_by.is_none() {
                     self.is_there(id);
                 }
                 self.retry_later(id, None);
             }
-            Err(Miss::Nobody) => {
+            Err(ConnectFailure::Nobody) => {
                 peer.answer_by = None;
                 self.retry_later(id, None);
             }
-            Err(Miss::Short(errno)) => self.retry_later(id, Some(errno)),
-            Err(Miss::Never(errno)) => {
+            Err(ConnectFailure::Short(errno)) => self.retry_later(id, Some(errno)),
+            Err(ConnectFailure::Never(errno)) => {
                 let advice = if address.folder().is_some() { socket_file_advice } else { advice };
                 let advice = advice("connect", errno);
                 let reason = format!("connect answered {errno} for the socket of {address:?}; {advice}");
-                let cargo = Cargo { errno: Some(errno), ..Cargo::saying(reason) };
-                self.happen(id, Event::Unwilling, cargo, handler);
+                let cargo = EventData { errno: Some(errno), ..EventData::saying(reason) };
+                self.happen(id, Event::Rejection, cargo, handler);
             }
         }
     }
@@ -376,16 +378,16 @@ impl Connector {
                 if let Err(errno) = self.poller.watch(connection.fd.as_fd(), connection.serial) {
                     return self.retry_later(id, Some(errno));
                 }
-                let cargo = Cargo { connection: Some(connection), ..Cargo::default() };
+                let cargo = EventData { connection: Some(connection), ..EventData::default() };
                 self.happen(id, Event::Connected, cargo, handler);
             }
             // The listener was killed, and a forked child of it keeps the
             // socket: nobody will ever answer.
-            Ok(None) => self.happen(id, Event::Died, Cargo::default(), handler),
+            Ok(None) => self.happen(id, Event::Died, EventData::default(), handler),
             Err(Identify::Short(errno)) => self.retry_later(id, Some(errno)),
-            Err(Identify::Stranger(reason)) => {
+            Err(Identify::Rejected(reason)) => {
                 socket::send(fd.as_fd(), &wire::encode_refusal(self.id, &reason), &[]);
-                self.happen(id, Event::Unwilling, Cargo::saying(reason), handler);
+                self.happen(id, Event::Rejection, EventData::saying(reason), handler);
             }
         }
     }
@@ -407,10 +409,13 @@ impl Connector {
     }
 
     /// The process at the other end, unless it is another user's.
-    pub(super) fn identify(&self, fd: &OwnedFd) -> Result<Option<crate::process::PeerProcess>, Identify> {
+    pub(super) fn identify(
+        &self,
+        fd: &OwnedFd,
+    ) -> Result<Option<crate::base::process::PeerProcess>, Identify> {
         let credentials = socket::credentials(fd).map_err(Identify::Short)?;
         if credentials.uid() != self.euid && !self.allow_other_users {
-            return Err(Identify::Stranger(format!(
+            return Err(Identify::Rejected(format!(
                 "the processes belong to the users {} and {}; run both as one user, or set allow_other_users on both sides",
                 self.euid,
                 credentials.uid()
@@ -420,7 +425,7 @@ impl Connector {
         let is_unsure = self.shares_its_number && !self.allow_other_users;
         match process {
             Some(process) if is_unsure && !users::is_same(&process) => {
-                Err(Identify::Stranger(users::unsure(self.euid)))
+                Err(Identify::Rejected(users::unsure(self.euid)))
             }
             process => Ok(process),
         }
@@ -441,7 +446,7 @@ impl Connector {
                 Received::End => {
                     let alive =
                         link.connection.process.pidfd().is_some() && link.connection.process.is_alive();
-                    return self.happen(id, Event::Eof { alive }, Cargo::default(), handler);
+                    return self.happen(id, Event::Eof { alive }, EventData::default(), handler);
                 }
                 Received::Datagram(datagram) => self.on_datagram(id, datagram, handler),
             }
@@ -466,9 +471,9 @@ impl Connector {
                     Ok(packet) if packet.id != id => {
                         format!("endpoint {} answers at the address of {id}; correct the address", packet.id)
                     }
-                    Ok(_) => "a datagram was cut short on the way".to_owned(),
+                    Ok(_) => "a datagram was truncated".to_owned(),
                 };
-                return self.happen(id, Event::Malformed, Cargo::saying(reason), handler);
+                return self.happen(id, Event::Malformed, EventData::saying(reason), handler);
             }
         };
         let event = match packet.kind {
@@ -488,10 +493,10 @@ impl Connector {
             Event::Refuse => packet.reason(),
             _ => format!("{:?} came at a moment when the protocol has no place for it", packet.kind),
         };
-        let cargo = Cargo {
+        let cargo = EventData {
             hello: packet.hello,
             blob: packet.blob.to_vec(),
-            // Those of a mechanism's parcel are of use only when all are there.
+            // Those of a mechanism's out-of-band message are of use only when all are there.
             descriptors: match event {
                 Event::Descriptors if packet.lost_descriptors > 0 => Vec::new(),
                 _ => datagram.descriptors,
@@ -499,7 +504,7 @@ impl Connector {
             lost_descriptors: packet.lost_descriptors,
             reason,
             errno: packet.errno,
-            ..Cargo::default()
+            ..EventData::default()
         };
         self.happen(id, event, cargo, handler);
     }
@@ -518,7 +523,7 @@ impl Connector {
     }
 
     /// How a failed attempt is told.
-    pub(super) fn lateness(&self, id: EndpointId, peer: &Peer) -> PeerError {
+    pub(super) fn timeout_error(&self, id: EndpointId, peer: &Peer) -> PeerError {
         match peer.shortage {
             Some(errno) => PeerError::System {
                 id,
@@ -530,7 +535,7 @@ impl Connector {
             },
             None => PeerError::Unreachable {
                 id,
-                waited_ms: self.now.saturating_duration_since(peer.wished_at).as_millis() as u64,
+                waited_ms: self.now.saturating_duration_since(peer.connect_requested_at).as_millis() as u64,
             },
         }
     }
@@ -551,7 +556,7 @@ pub(super) enum Identify {
     /// Not now.
     Short(Errno),
     /// Not at all.
-    Stranger(String),
+    Rejected(String),
 }
 
 impl Drop for Connector {

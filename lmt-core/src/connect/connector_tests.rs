@@ -8,11 +8,11 @@ use nix::sys::socket::{
 };
 
 use super::test_support::*;
-use super::wire::{self, HelloBody, Kind};
-use super::{Closed, ConnectError, Connector, SendError};
-use crate::config::Config;
-use crate::error::PeerError;
-use crate::identity::{Address, EndpointId};
+use crate::connect::wire::{HelloBody, Kind};
+use crate::connect::{Closed, ConnectError, Connector, SendError, wire};
+use crate::vocabulary::config::Config;
+use crate::vocabulary::error::PeerError;
+use crate::vocabulary::identity::{Address, EndpointId};
 
 fn connected_pair() -> (Party, Party) {
     let (a, b) = two_ids();
@@ -143,10 +143,10 @@ fn nobody_there_is_unreachable_and_a_late_one_is_reached() {
         one.step();
         one.connector.wait(Some(Duration::from_millis(5)));
     }
-    assert!(one.connector.has_found_nobody(b));
+    assert!(one.connector.has_no_listener(b));
     let mut two = Party::new(b);
     until(&mut [&mut one, &mut two], |p| p[0].connector.is_established(b));
-    assert!(!one.connector.has_found_nobody(b));
+    assert!(!one.connector.has_no_listener(b));
 }
 
 #[test]
@@ -160,11 +160,11 @@ fn who_was_not_there_and_comes_by_itself_is_there() {
         one.step();
         one.connector.wait(Some(Duration::from_millis(5)));
     }
-    assert!(one.connector.has_found_nobody(b));
+    assert!(one.connector.has_no_listener(b));
     let mut two = Party::new(b);
     two.connector.connect(one.connector.address());
     until(&mut [&mut one, &mut two], |p| p[0].connector.is_established(b));
-    assert!(!one.connector.has_found_nobody(b));
+    assert!(!one.connector.has_no_listener(b));
 }
 
 #[test]
@@ -208,7 +208,10 @@ fn a_peer_that_is_short_is_told_as_the_one() {
         until(&mut [&mut one, &mut two], |p| p[1].recorder.error_of(short).is_some());
         let error = two.recorder.error_of(short).unwrap();
         assert!(matches!(error, PeerError::System { errno: Errno::EMFILE, .. }), "{error:?}");
-        assert!(error.to_string().contains("in the peer's process, not in this one, no greeting"), "{error}");
+        assert!(
+            error.to_string().contains("in the peer's process, not in this one, no handshake"),
+            "{error}"
+        );
         drop((one, two));
         let (mut one, mut two) = (Party::new(short), Party::new(other));
         (one.recorder.refuse_hello, one.recorder.refused_by) = (true, Some(Errno::EMFILE));
@@ -283,8 +286,8 @@ fn raw_client(to: EndpointId) -> std::os::fd::OwnedFd {
     let fd = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
     let name = UnixAddr::new_abstract(format!("lmt-{to}").as_bytes()).unwrap();
     connect(fd.as_raw_fd(), &name).unwrap();
-    let patience = nix::sys::time::TimeVal::new(5, 0);
-    nix::sys::socket::setsockopt(&fd, nix::sys::socket::sockopt::ReceiveTimeout, &patience).unwrap();
+    let backoff = nix::sys::time::TimeVal::new(5, 0);
+    nix::sys::socket::setsockopt(&fd, nix::sys::socket::sockopt::ReceiveTimeout, &backoff).unwrap();
     fd
 }
 
@@ -332,7 +335,10 @@ fn garbage_ends_only_its_own_connection() {
     let id = random_id();
     let client = raw_client(a);
     let greeting = wire::encode(id, Kind::Hello, 1, Some(&HelloBody::default()), b"hi");
-    assert_eq!(super::socket::send(client.as_fd(), &greeting, &[memfd_with("hi")]), super::socket::Sent::Yes);
+    assert_eq!(
+        crate::connect::socket::send(client.as_fd(), &greeting, &[memfd_with("hi")]),
+        crate::connect::socket::Sent::Yes
+    );
     send(client.as_raw_fd(), b"garbage", MsgFlags::empty()).unwrap();
     until(&mut [&mut one], |p| p[0].recorder.error_of(id).is_some());
     let reply = answer(&client);
@@ -378,8 +384,8 @@ fn a_full_backlog_is_retried() {
     listen(&fd, Backlog::new(0).unwrap()).unwrap();
     let blocking = raw_client(b);
     assert_eq!(
-        super::socket::try_connect(&Address::abstract_socket(b)).unwrap_err(),
-        super::socket::Miss::Full
+        crate::connect::socket::try_connect(&Address::abstract_socket(b)).unwrap_err(),
+        crate::connect::socket::ConnectFailure::Full
     );
     let mut one = Party::new(a);
     one.connector.connect(&Address::abstract_socket(b));
@@ -397,11 +403,11 @@ fn a_full_backlog_is_retried() {
     assert_eq!(answer_by(&one), before, "it is not waited for without end");
     assert!(one.connector.connects_since(Duration::from_secs(60)));
     assert!(!one.connector.connects_since(Duration::from_millis(1)));
-    let first = super::sys::accept(fd.as_fd()).unwrap();
+    let first = crate::connect::sys::accept(fd.as_fd()).unwrap();
     until(&mut [&mut one], |p| matches!(p[0].recorder.log[..], [Happened::Hello]));
-    let second = super::sys::accept(fd.as_fd()).unwrap();
+    let second = crate::connect::sys::accept(fd.as_fd()).unwrap();
     let mut buffer = [0; 8192];
-    let datagram = super::sys::receive(second.as_fd(), &mut buffer).unwrap();
+    let datagram = crate::connect::sys::receive(second.as_fd(), &mut buffer).unwrap();
     assert_eq!(datagram.descriptors.len(), 1);
     assert_eq!(wire::parse(&buffer[..datagram.bytes], 1).unwrap().id, a);
     drop((first, blocking));
@@ -434,14 +440,14 @@ fn a_folder_socket_is_removed_and_a_stale_one_replaced() {
 fn the_process_is_found_without_peer_pidfd_too() {
     let listener = Party::new(random_id());
     let client = raw_client(id_of(&listener));
-    let credentials = super::socket::credentials(&client).unwrap();
-    let process = super::socket::process_by_pid(&client, &credentials).unwrap().unwrap();
+    let credentials = crate::connect::socket::credentials(&client).unwrap();
+    let process = crate::connect::socket::process_by_pid(&client, &credentials).unwrap().unwrap();
     assert_eq!(process.pid(), Some(std::process::id() as i32));
     assert!(process.pidfd().is_some() && process.is_alive());
     drop(listener);
     // Another test's child may hold the listening socket until its exec.
     let end = Instant::now() + Duration::from_secs(5);
-    while super::socket::process_by_pid(&client, &credentials).unwrap().is_some() {
+    while crate::connect::socket::process_by_pid(&client, &credentials).unwrap().is_some() {
         assert!(Instant::now() < end, "the connection has not hung up");
     }
 }
@@ -474,7 +480,7 @@ fn a_forked_child_touches_nothing() {
     // Once the child only lives on, once it tries everything.
     for round in 0..2 {
         let parties = &mut both;
-        let status = super::sys::in_forked_child(|| {
+        let status = crate::connect::sys::in_forked_child(|| {
             let Some((mut one, mut two)) = parties.take() else { return 1 };
             if round == 1 {
                 one.connector.goodbye_all();

@@ -39,7 +39,7 @@ pub(super) enum State {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub(super) enum Event {
     /// The embedder wishes to be connected.
-    Wish,
+    ConnectRequested,
     /// connect(2) succeeded and the peer may be talked to.
     Connected,
     /// HELLO arrived on a connection that the peer began.
@@ -69,7 +69,7 @@ pub(super) enum Event {
     /// The deadline has passed.
     Late,
     /// This side will not go on: other user, or the embedder said no.
-    Unwilling,
+    Rejection,
 }
 
 /// Why an attempt failed.
@@ -124,13 +124,13 @@ pub(super) enum Action {
 /// the smaller of the two.
 pub(super) fn decide(state: State, event: Event, smaller: bool) -> (State, Action) {
     match event {
-        Event::Wish => wish(state),
+        Event::ConnectRequested => wish(state),
         Event::Connected if state == State::Wanted => (State::Greeted, Action::Greet),
         // Attempts are made in Wanted only.
         Event::Connected => (state, Action::Nothing),
         Event::TheirHello => their_hello(state, smaller),
         Event::Hello | Event::Report | Event::Merge | Event::Descriptors => message(state, event, smaller),
-        Event::Goodbye | Event::Refuse | Event::Malformed | Event::Unwilling => refusal(state, event),
+        Event::Goodbye | Event::Refuse | Event::Malformed | Event::Rejection => refusal(state, event),
         Event::Eof { .. } | Event::Died | Event::Late => end(state, event),
     }
 }

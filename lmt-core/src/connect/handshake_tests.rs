@@ -3,9 +3,8 @@
 
 use std::collections::HashSet;
 
-use proptest::prelude::*;
-
 use super::*;
+use proptest::prelude::*;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Message {
@@ -51,11 +50,11 @@ struct World {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Move {
     /// Endpoint wishes for a connection with the other.
-    Wish(usize, usize),
+    ConnectRequested(usize, usize),
     /// connect(2) succeeds.
     Connect(usize, usize),
     /// connect(2) is tried and fails.
-    Miss,
+    ConnectFailure,
     /// The first datagram of an incoming connection is read, and everything
     /// that came over an older one.
     Accept(usize),
@@ -91,12 +90,12 @@ impl World {
             for (peer, side) in sides.iter().enumerate().filter(|(peer, _)| *peer != me) {
                 let fresh = side.attempts == 0 && side.established == 0 && !side.failed;
                 if fresh && matches!(side.state, State::Idle | State::Probed { wished: false }) {
-                    moves.push(Move::Wish(me, peer));
+                    moves.push(Move::ConnectRequested(me, peer));
                 }
                 if side.state == State::Wanted && side.attempts < MAX_ATTEMPTS {
                     moves.push(Move::Connect(me, peer));
                     if self.misses > 0 {
-                        moves.push(Move::Miss);
+                        moves.push(Move::ConnectFailure);
                     }
                 }
                 if self.readable(me, peer) {
@@ -196,7 +195,7 @@ impl World {
 
     fn play(&mut self, step: Move) {
         match step {
-            Move::Wish(me, peer) => self.happen(me, peer, Event::Wish, None),
+            Move::ConnectRequested(me, peer) => self.happen(me, peer, Event::ConnectRequested, None),
             Move::Connect(me, peer) => {
                 self.sides[me][peer].attempts += 1;
                 let wire = Wire {
@@ -208,7 +207,7 @@ impl World {
                 self.wires.push(wire);
                 self.happen(me, peer, Event::Connected, Some(self.wires.len() - 1));
             }
-            Move::Miss => self.misses -= 1,
+            Move::ConnectFailure => self.misses -= 1,
             Move::Read(me, peer) => self.read(me, peer),
             Move::Accept(at) => {
                 let [peer, me] = self.wires[at].ends;
@@ -324,7 +323,7 @@ fn death_lateness_and_refusal_end_every_attempt() {
     for state in STATES {
         for smaller in [false, true] {
             let ends =
-                [Event::Died, Event::Late, Event::Refuse, Event::Goodbye, Event::Malformed, Event::Unwilling];
+                [Event::Died, Event::Late, Event::Refuse, Event::Goodbye, Event::Malformed, Event::Rejection];
             for event in ends {
                 let (next, action) = decide(state, event, smaller);
                 if (state, event) == (State::Established, Event::Late) || state == State::Idle {
@@ -366,7 +365,7 @@ fn a_connection_that_only_the_peer_wished_for_is_not_tried_again() {
     assert_eq!(action, Action::Adopt);
     assert_eq!(decide(state, Event::Eof { alive: true }, true), (State::Idle, Action::Fail(Failure::Dead)));
     // A wish uttered meanwhile counts.
-    let (state, action) = decide(state, Event::Wish, true);
+    let (state, action) = decide(state, Event::ConnectRequested, true);
     assert_eq!(action, Action::Nothing);
     assert_eq!(decide(state, Event::Eof { alive: true }, true), (State::Wanted, Action::Retreat));
 }

@@ -7,24 +7,26 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 
-use super::Handler;
 use super::connector::{Connector, Identify, LISTENER};
+use super::descriptor_shortage::Length;
 use super::handshake::{Event, State};
-use super::links::{Cargo, Connection, HalfOpen, Owner, Peer};
+use super::links::{Connection, EventData, HalfOpen, Owner, Peer};
 use super::poller::TimerKey;
-use super::shortage::{self, Length};
-use super::socket::{self, Received};
+use super::socket::Received;
 use super::sys::Datagram;
-use super::wire::{self, Kind, Packet};
-use crate::identity::EndpointId;
-use crate::process::PeerProcess;
-use crate::refusal::advice;
+use super::wire::{Kind, Packet};
+use super::{Handler, descriptor_shortage, socket, wire};
+use crate::base::errno_advice::advice;
+use crate::base::process::PeerProcess;
+use crate::vocabulary::identity::EndpointId;
 
 /// How many incoming connections may be without a HELLO; more than that, and
 /// the oldest is dropped. Its owner tries again.
 const MAX_HALF_OPEN: usize = 1024;
+
 /// How many connections one call accepts at most.
 const ACCEPTS_PER_PROGRESS: usize = 256;
+
 /// How long accepting pauses when there are no descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -51,7 +53,7 @@ impl Connector {
                 && let Some(oldest) = self.half_open.keys().next().copied()
                 && let Some(half) = self.take_half_open(oldest)
             {
-                self.turn_away(half, None);
+                self.refuse_connection(half, None);
             }
         }
     }
@@ -60,7 +62,7 @@ impl Connector {
     /// epoll would report it without end.
     fn pause_accepting(&mut self, errno: Errno) {
         let advice = advice("accept4", errno);
-        let length = match shortage::is_short(errno) {
+        let length = match descriptor_shortage::is_short(errno) {
             true => self.shortage.note(self.now, self.timeout),
             false => Length::Begins,
         };
@@ -78,7 +80,7 @@ impl Connector {
 
     /// Tells those who have waited for so long that they cannot be accepted.
     fn refuse_backlog(&mut self, errno: Errno) {
-        let last_word = self.word_of_shortage(errno);
+        let last_word = self.shortage_message(errno);
         let Self { shortage, listener, .. } = self;
         shortage.with_reserve(&listener.fd, || {
             for _ in 0..ACCEPTS_PER_PROGRESS {
@@ -89,7 +91,7 @@ impl Connector {
         });
     }
 
-    fn word_of_shortage(&self, errno: Errno) -> Vec<u8> {
+    fn shortage_message(&self, errno: Errno) -> Vec<u8> {
         let reason = format!("no connection can be accepted: {errno}; {}", advice("accept4", errno));
         wire::encode_refusal_by(self.id, &reason, Some(errno))
     }
@@ -98,7 +100,7 @@ impl Connector {
     /// tries again.
     fn short_of_descriptors(&mut self) -> Option<Vec<u8>> {
         let length = self.shortage.note(self.now, self.timeout);
-        (length == Length::Long).then(|| self.word_of_shortage(Errno::EMFILE))
+        (length == Length::Long).then(|| self.shortage_message(Errno::EMFILE))
     }
 
     /// Takes an incoming connection out of the list of those without HELLO; it
@@ -112,7 +114,7 @@ impl Connector {
 
     /// Closes an incoming connection after a last word, or without one: then
     /// its owner tries again.
-    fn turn_away(&self, half: HalfOpen, last_word: Option<Vec<u8>>) {
+    fn refuse_connection(&self, half: HalfOpen, last_word: Option<Vec<u8>>) {
         if let Some(bytes) = last_word {
             socket::send(half.fd.as_fd(), &bytes, &[]);
         }
@@ -124,7 +126,7 @@ impl Connector {
     pub(super) fn give_up_half_open(&mut self, serial: u64) {
         if let Some(half) = self.take_half_open(serial) {
             let sentence = "no HELLO came in time; the first datagram must be one";
-            self.turn_away(half, Some(wire::encode_refusal(self.id, sentence)));
+            self.refuse_connection(half, Some(wire::encode_refusal(self.id, sentence)));
         }
     }
 
@@ -143,7 +145,7 @@ impl Connector {
         }
         let Some(half) = self.take_half_open(serial) else { return };
         let Received::Datagram(datagram) = received else {
-            return self.turn_away(half, None);
+            return self.refuse_connection(half, None);
         };
         let bytes = self.buffer[..datagram.bytes].to_vec();
         let entrant = self.check_hello(&half, &bytes, &datagram).and_then(|packet| {
@@ -156,7 +158,7 @@ impl Connector {
                 let connection = Connection { serial, fd: Arc::new(half.fd), process: Arc::new(process) };
                 self.enter(connection, &packet, datagram.descriptors, handler);
             }
-            Err(last_word) => self.turn_away(half, last_word),
+            Err(last_word) => self.refuse_connection(half, last_word),
         }
     }
 
@@ -201,7 +203,7 @@ impl Connector {
                 Err(refusal("the peer has this endpoint's own id; give each process its own rank"))
             }
             Ok(Some(process)) => Ok(process),
-            Err(Identify::Stranger(reason)) => {
+            Err(Identify::Rejected(reason)) => {
                 tracing::warn!(reason, "a connection was refused");
                 Err(refusal(&reason))
             }
@@ -223,12 +225,12 @@ impl Connector {
         // A peer that closed one connection and began this one has closed
         // first: what it closed must not stand in its way.
         self.read_out(id, handler);
-        let cargo = Cargo {
+        let cargo = EventData {
             connection: Some(connection),
             hello: packet.hello,
             blob: packet.blob.to_vec(),
             descriptors,
-            ..Cargo::default()
+            ..EventData::default()
         };
         let deadline = self.now + self.timeout;
         let peer = self.peers.entry(id).or_insert_with(|| Peer::new(deadline));

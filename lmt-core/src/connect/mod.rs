@@ -12,20 +12,23 @@
 //! still lives, is known from the kernel (SO_PEERCRED, SO_PEERPIDFD), never from
 //! the peer's word.
 //!
+//! It must not know what the two have to say to each other: neither mechanisms nor
+//! the queue.
+//!
 //! ```
 //! use std::os::fd::OwnedFd;
 //! use std::time::Instant;
-//! use lmt_core::connect::{Closed, Connector, Greeting, Handler, Unwilling, Waker};
+//! use lmt_core::connect::{Closed, Connector, Greeting, Handler, Rejection, Waker};
 //! use lmt_core::{config::Config, error::PeerError, identity::EndpointId, mechanism::PeerFacts};
 //!
 //! #[derive(Default)]
 //! struct Met(Option<String>);
 //!
 //! impl Handler for Met {
-//!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling> {
+//!     fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Rejection> {
 //!         Ok(Greeting { bytes: b"hello".to_vec(), ..Greeting::default() })
 //!     }
-//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, _: Waker) -> Result<Vec<u8>, Unwilling> {
+//!     fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, _: Waker) -> Result<Vec<u8>, Rejection> {
 //!         Ok([b"you said ", &greeting.bytes[..]].concat())
 //!     }
 //!     fn established(&mut self, facts: PeerFacts, report: Vec<u8>) {
@@ -49,16 +52,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod actions;
 mod connector;
+mod descriptor_shortage;
 mod handshake;
 mod incoming;
 mod links;
 mod poller;
 mod probe_area;
-mod shortage;
 mod socket;
 mod sys;
-pub(crate) use sys::pidfd_open;
+#[cfg(test)]
+mod test_support;
 mod users;
 mod waker;
 mod wire;
@@ -67,15 +72,15 @@ pub mod yama;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-pub use connector::Connector;
 use nix::errno::Errno;
+
+use crate::memory::shared_memory::AttachError;
+use crate::vocabulary::error::PeerError;
+use crate::vocabulary::identity::EndpointId;
+use crate::vocabulary::peer_facts::PeerFacts;
+pub use connector::Connector;
 pub use waker::Waker;
 pub use wire::{MAX_BLOB_BYTES, MAX_DESCRIPTORS, PROTOCOL_VERSION};
-
-use crate::error::PeerError;
-use crate::identity::EndpointId;
-use crate::mechanism::PeerFacts;
-use crate::shared_memory::AttachError;
 
 /// What one endpoint tells another when they meet.
 #[derive(Debug, Default)]
@@ -100,26 +105,26 @@ pub enum Closed {
 
 /// Why there is to be no connection with a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unwilling {
+pub struct Rejection {
     /// In a sentence.
     pub reason: String,
     /// What the system answered, if that is why.
     pub errno: Option<Errno>,
 }
 
-impl From<String> for Unwilling {
+impl From<String> for Rejection {
     fn from(reason: String) -> Self {
         Self { reason, errno: None }
     }
 }
 
-impl From<&str> for Unwilling {
+impl From<&str> for Rejection {
     fn from(reason: &str) -> Self {
         reason.to_owned().into()
     }
 }
 
-impl From<AttachError> for Unwilling {
+impl From<AttachError> for Rejection {
     fn from(error: AttachError) -> Self {
         let errno = match &error {
             AttachError::System { errno, .. } => Some(*errno),
@@ -144,7 +149,7 @@ pub trait Handler {
     /// # Errors
     /// Why no connection with this peer is possible; the peer
     /// is told, and `failed` follows.
-    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Unwilling>;
+    fn hello(&mut self, peer: EndpointId) -> Result<Greeting, Rejection>;
 
     /// Finds out what can be done with the peer and says so in at most
     /// [`MAX_BLOB_BYTES`] bytes, which the peer gets in its `established`. `waker` wakes it
@@ -153,7 +158,7 @@ pub trait Handler {
     /// # Errors
     /// Why this peer is of no use; the peer is told, and
     /// `failed` follows.
-    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, waker: Waker) -> Result<Vec<u8>, Unwilling>;
+    fn probe(&mut self, facts: &PeerFacts, greeting: Greeting, waker: Waker) -> Result<Vec<u8>, Rejection>;
 
     /// The connection stands. `report` is what the peer's `probe` said.
     fn established(&mut self, facts: PeerFacts, report: Vec<u8>);
@@ -199,12 +204,12 @@ pub enum ConnectError {
     },
     /// The folder's path is too long.
     #[error(transparent)]
-    Address(#[from] crate::identity::AddressError),
+    Address(#[from] crate::vocabulary::identity::AddressError),
     /// A system call failed.
     #[error(
         "{call} failed for the listening socket: {0}; {1}",
         Errno::from_raw(*.errno),
-        crate::refusal::advice(call, Errno::from_raw(*.errno))
+        crate::base::errno_advice::advice(call, Errno::from_raw(*.errno))
     )]
     System {
         /// Which.
@@ -240,9 +245,6 @@ pub enum SendError {
         waiting: usize,
     },
 }
-
-#[cfg(test)]
-mod test_support;
 
 #[cfg(test)]
 #[path = "connector_tests.rs"]

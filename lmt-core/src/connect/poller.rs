@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 
-use crate::identity::EndpointId;
+use crate::vocabulary::identity::EndpointId;
 
 /// Tokens with this bit are the connection layer's, the others the embedder's.
 const OURS: u64 = 1 << 63;
@@ -20,7 +20,7 @@ pub(super) enum Ready {
     /// A descriptor of this layer, by its serial number.
     Ours(u64),
     /// A descriptor of the embedder, by its token.
-    Theirs(u64),
+    Embedder(u64),
 }
 
 /// What a timer is for.
@@ -61,7 +61,7 @@ impl Poller {
     }
 
     /// Watches a descriptor of the embedder for input.
-    pub fn watch_theirs(&self, fd: BorrowedFd<'_>, token: u64) -> Result<(), Errno> {
+    pub fn watch_embedder(&self, fd: BorrowedFd<'_>, token: u64) -> Result<(), Errno> {
         if token & OURS != 0 {
             return Err(Errno::EINVAL);
         }
@@ -80,7 +80,7 @@ impl Poller {
         let count = self.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
         let ready = |event: EpollEvent| match event.data() {
             data if data & OURS != 0 => Ready::Ours(data & !OURS),
-            data => Ready::Theirs(data),
+            data => Ready::Embedder(data),
         };
         events.into_iter().take(count).map(ready)
     }

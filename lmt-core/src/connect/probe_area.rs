@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-use crate::mechanism::ProbeArea;
+use crate::vocabulary::peer_facts::ProbeArea;
 
 /// How long an area rests whose peer may not have probed it yet. A peer that
 /// was stopped longer than this in the middle of its probe writes 16 bytes
@@ -33,7 +33,7 @@ impl ProbeLease {
     /// An area with a new nonce.
     pub fn new() -> Result<Self, Errno> {
         let mut nonce = [0; 16];
-        crate::random::fill(&mut nonce)?;
+        crate::base::random::fill(&mut nonce)?;
         let now = Instant::now();
         let reused = idle_areas().and_then(|mut idle| {
             let at = idle.iter().position(|(from, _)| *from <= now)?;

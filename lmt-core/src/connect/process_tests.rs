@@ -11,14 +11,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::test_support::*;
-use super::{Closed, Connector, yama};
-use crate::config::Config;
-use crate::error::PeerError;
-use crate::identity::{Address, EndpointId};
+use crate::connect::{Closed, Connector, yama};
+use crate::vocabulary::config::Config;
+use crate::vocabulary::error::PeerError;
+use crate::vocabulary::identity::{Address, EndpointId};
 
 /// Begins each line by which a child speaks to its parent, to tell it from
 /// what the test harness prints.
 const MARK: &str = "lmt-test:";
+
 /// No child lives longer, whatever happens.
 const CHILD_LIMIT: Duration = Duration::from_secs(120);
 
@@ -223,7 +224,7 @@ fn a_peer_killed_at_any_instant_of_the_handshake_is_told_within_a_second() {
     let mut counts = [0; 4];
     let mut random = [0; 4];
     for round in 0..200u32 {
-        crate::random::fill(&mut random).unwrap();
+        crate::base::random::fill(&mut random).unwrap();
         let (low, high) = two_ids();
         let (a, b) = if round & 1 == 0 { (low, high) } else { (high, low) };
         let config = Config { connect_timeout_ms: 700, ..Config::default() };
@@ -471,7 +472,7 @@ fn a_peer_in_another_pid_namespace_has_no_pid_but_a_pidfd() {
         _ => None,
     });
     assert!(pid.is_some());
-    let pidfd = super::sys::pidfd_open(std::process::id() as i32).is_ok();
+    let pidfd = crate::base::pidfd::pidfd_open(std::process::id() as i32).is_ok();
     assert_eq!(other.line(), format!("None {pidfd} true"));
     one.connector.goodbye(b);
     assert_eq!(other.line(), "closed");

@@ -16,12 +16,13 @@ use nix::sys::socket::{
 };
 
 use super::{ConnectError, sys};
-use crate::identity::Address;
-use crate::process::PeerProcess;
+use crate::base::process::PeerProcess;
+use crate::vocabulary::identity::Address;
 
 /// How many connections may wait to be accepted; the kernel cuts it to
 /// net.core.somaxconn, whose default is this.
 const BACKLOG: i32 = 4096;
+
 /// How often a folder's lock is asked for, a millisecond apart.
 const LOCK_TRIES: u32 = 1000;
 
@@ -36,7 +37,7 @@ pub(super) struct Listener {
 
 /// Why an attempt to connect did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(super) enum ConnectFailure {
     /// The other's backlog is full.
     Full,
     /// Nobody listens there, or not yet.
@@ -164,8 +165,8 @@ pub(super) fn accept(listener: &Listener) -> Result<Option<OwnedFd>, Errno> {
 }
 
 /// One attempt to connect.
-pub(super) fn try_connect(address: &Address) -> Result<OwnedFd, Miss> {
-    let name = name_of(address).map_err(Miss::Never)?;
+pub(super) fn try_connect(address: &Address) -> Result<OwnedFd, ConnectFailure> {
+    let name = name_of(address).map_err(ConnectFailure::Never)?;
     let fd = new_socket().map_err(miss)?;
     loop {
         match connect(fd.as_raw_fd(), &name) {
@@ -176,12 +177,12 @@ pub(super) fn try_connect(address: &Address) -> Result<OwnedFd, Miss> {
     }
 }
 
-fn miss(errno: Errno) -> Miss {
+fn miss(errno: Errno) -> ConnectFailure {
     match errno {
-        Errno::EAGAIN => Miss::Full,
-        Errno::ECONNREFUSED | Errno::ENOENT => Miss::Nobody,
-        _ if is_shortage(errno) => Miss::Short(errno),
-        _ => Miss::Never(errno),
+        Errno::EAGAIN => ConnectFailure::Full,
+        Errno::ECONNREFUSED | Errno::ENOENT => ConnectFailure::Nobody,
+        _ if is_shortage(errno) => ConnectFailure::Short(errno),
+        _ => ConnectFailure::Never(errno),
     }
 }
 
@@ -224,7 +225,7 @@ pub(super) fn process_by_pid(
     if pid <= 0 {
         return Ok(Some(PeerProcess::new(0, None)));
     }
-    let pidfd = match sys::pidfd_open(pid) {
+    let pidfd = match crate::base::pidfd::pidfd_open(pid) {
         Ok(pidfd) => pidfd,
         Err(Errno::ESRCH) => return Ok(None),
         Err(errno) if is_shortage(errno) => return Err(errno),

@@ -9,10 +9,13 @@ use nix::sys::socket::SockFlag;
 /// The most descriptors that the kernel passes with one message (SCM_MAX_FD in
 /// unix(7)).
 const KERNEL_MAX_DESCRIPTORS: usize = 253;
+
 /// Room for all of them behind one control header, in words.
 const CONTROL_WORDS: usize = 8 + KERNEL_MAX_DESCRIPTORS / 2;
+
 /// Bytes of the kernel's `struct cmsghdr`: its length as a word, level and type.
 const CONTROL_HEADER_BYTES: usize = size_of::<usize>() + 8;
+
 /// `SO_PEERPIDFD` of Linux 6.5 (asm-generic/socket.h).
 const SO_PEERPIDFD: libc::c_int = 77;
 
@@ -113,15 +116,6 @@ pub(super) fn peer_pidfd(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     if raw < 0 {
         return Err(Errno::ENOPROTOOPT);
     }
-    // SAFETY: the kernel has just made this descriptor for us.
-    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
-}
-
-/// A pidfd of the process that has this pid now (pidfd_open(2)).
-pub(crate) fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
-    // SAFETY: pidfd_open takes two integers and touches no memory of ours.
-    let answer = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let raw = Errno::result(answer)? as RawFd;
     // SAFETY: the kernel has just made this descriptor for us.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }

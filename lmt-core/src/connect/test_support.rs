@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
-use super::{Closed, ConnectError, Connector, Greeting, Handler, Unwilling, Waker};
-use crate::config::Config;
-use crate::error::PeerError;
-use crate::identity::EndpointId;
-use crate::mechanism::PeerFacts;
+use crate::connect::{Closed, ConnectError, Connector, Greeting, Handler, Rejection, Waker};
+use crate::vocabulary::config::Config;
+use crate::vocabulary::error::PeerError;
+use crate::vocabulary::identity::EndpointId;
+use crate::vocabulary::peer_facts::PeerFacts;
 
 /// What happened.
 #[derive(Debug)]
@@ -66,10 +66,10 @@ pub(super) fn read_nonce(facts: &PeerFacts) -> Option<[u8; 16]> {
 }
 
 impl Handler for Recorder {
-    fn hello(&mut self, _: EndpointId) -> Result<Greeting, Unwilling> {
+    fn hello(&mut self, _: EndpointId) -> Result<Greeting, Rejection> {
         self.log.push(Happened::Hello);
         if self.refuse_hello {
-            return Err(Unwilling { reason: "no greeting for you".into(), errno: self.refused_by });
+            return Err(Rejection { reason: "no handshake for you".into(), errno: self.refused_by });
         }
         let descriptors = vec![memfd_with(&self.name)];
         Ok(Greeting { bytes: self.name.clone().into_bytes(), descriptors, lost_descriptors: 0 })
@@ -80,7 +80,7 @@ impl Handler for Recorder {
         facts: &PeerFacts,
         mut greeting: Greeting,
         waker: Waker,
-    ) -> Result<Vec<u8>, Unwilling> {
+    ) -> Result<Vec<u8>, Rejection> {
         self.log.push(Happened::Probe);
         self.wakers.push((facts.id, waker));
         if self.refuse_probe {
@@ -89,7 +89,7 @@ impl Handler for Recorder {
         std::thread::sleep(self.probe_takes);
         let fd = greeting.descriptors.pop().ok_or("no descriptor came")?;
         if text_of(fd).as_bytes() != greeting.bytes {
-            return Err("the memfd does not hold what the greeting says".into());
+            return Err("the memfd does not hold what the handshake says".into());
         }
         let read = read_nonce(facts) == Some(facts.nonce);
         Ok(if read { b"read your nonce".to_vec() } else { b"cannot read you".to_vec() })
@@ -146,7 +146,7 @@ pub(super) struct Party {
 
 pub(super) fn random_id() -> EndpointId {
     let mut bytes = [0; 16];
-    crate::random::fill(&mut bytes).unwrap();
+    crate::base::random::fill(&mut bytes).unwrap();
     EndpointId::from_bytes(bytes)
 }
 

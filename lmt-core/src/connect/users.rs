@@ -8,10 +8,11 @@
 use nix::sys::signal::kill;
 use nix::unistd::{Pid, geteuid};
 
-use crate::process::PeerProcess;
+use crate::base::process::PeerProcess;
 
 /// Where the kernel tells the number of unknown users.
 const OVERFLOW_UID: &str = "/proc/sys/kernel/overflowuid";
+
 /// The number where the kernel tells nothing.
 const USUAL_OVERFLOW_UID: u32 = 65_534;
 
@@ -63,7 +64,7 @@ mod tests {
     #[test]
     fn this_process_is_of_its_own_user() {
         let pid = std::process::id() as i32;
-        let pidfd = super::super::sys::pidfd_open(pid).ok();
+        let pidfd = crate::base::pidfd::pidfd_open(pid).ok();
         let known = pidfd.is_some();
         assert_eq!(is_same(&PeerProcess::new(pid, pidfd)), known);
         assert!(!is_same(&PeerProcess::new(0, None)));

@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use super::socket;
-use super::wire::{self, Kind};
-use crate::identity::EndpointId;
+use super::wire::Kind;
+use super::{socket, wire};
+use crate::vocabulary::identity::EndpointId;
 
 /// Wakes a connected peer that sleeps, by a datagram over the connection's socket, which
 /// is in the peer's epoll: so a peer takes no descriptor for it.

@@ -6,8 +6,8 @@
 use nix::errno::Errno;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::identity::EndpointId;
-use crate::refusal::is_expected;
+use crate::base::errno_advice::is_expected;
+use crate::vocabulary::identity::EndpointId;
 
 /// The version of the connection protocol that this crate speaks, and of the packets
 /// that endpoints send each other once they are connected.
@@ -15,10 +15,13 @@ pub const PROTOCOL_VERSION: u16 = 6;
 
 /// The most bytes of a greeting, a report, or what goes with descriptors.
 pub const MAX_BLOB_BYTES: usize = 4096;
+
 /// The most descriptors in one datagram.
 pub const MAX_DESCRIPTORS: usize = 32;
+
 /// The longest reason of a refusal that is sent or believed, in bytes.
 const MAX_REASON_BYTES: usize = 512;
+
 /// The longest datagram.
 pub(super) const MAX_DATAGRAM_BYTES: usize = size_of::<Header>() + size_of::<HelloBody>() + MAX_BLOB_BYTES;
 
@@ -192,7 +195,7 @@ pub(super) fn parse(bytes: &[u8], arrived: usize) -> Result<Packet<'_>, Malforme
         return Err(wrong("it speaks of descriptors, which it may not have"));
     }
     let (hello, blob) = match kind {
-        Kind::Hello => HelloBody::read_from_prefix(body).map_err(|_| wrong("its greeting is cut short"))?,
+        Kind::Hello => HelloBody::read_from_prefix(body).map_err(|_| wrong("its handshake is cut short"))?,
         _ => (HelloBody::default(), body),
     };
     if blob.len() > MAX_BLOB_BYTES {

@@ -1,6 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
+use proptest::prelude::*;
 
 const ID: EndpointId = EndpointId::from_bytes(*b"0123456789abcdef");
 
@@ -29,7 +28,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn the_longest_datagram_fits() {
+fn the_max_datagram_fits() {
     let bytes = encode(ID, Kind::Hello, 32, Some(&HelloBody::default()), &[1; MAX_BLOB_BYTES]);
     assert_eq!(bytes.len(), MAX_DATAGRAM_BYTES);
     assert!(parse(&bytes, 32).is_ok());

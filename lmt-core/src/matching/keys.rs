@@ -5,13 +5,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-use crate::identity::PeerKey;
-use crate::mix_hasher::MixHasher;
-use crate::slab::Slab;
-
-use super::Pattern;
 use super::list::{Link, Linked, List};
-use super::looks;
+use super::mix_hasher::MixHasher;
+use super::{Pattern, comparisons};
+use crate::base::slab::Slab;
+use crate::vocabulary::identity::PeerKey;
 
 /// What patterns have in common: whether they name a source, and which bits of
 /// the tag they ignore.
@@ -70,19 +68,19 @@ pub(super) struct Lists {
 impl Lists {
     /// The slot of the oldest entry with this key.
     pub fn oldest(&self, key: Key) -> Option<u32> {
-        looks::note();
+        comparisons::note();
         self.table.get(&key).map(List::oldest)
     }
 
     /// Puts the entry in slot `index` behind those with the same key.
     pub fn push<T: Linked>(&mut self, key: Key, slab: &mut Slab<T>, which: usize, index: u32) {
-        looks::note();
+        comparisons::note();
         self.table.entry(key).or_default().push(slab, which, index);
     }
 
     /// Takes an entry out of the list of its key.
     pub fn unlink<T: Linked>(&mut self, key: Key, slab: &mut Slab<T>, which: usize, link: Link) {
-        looks::note();
+        comparisons::note();
         if let Entry::Occupied(mut list) = self.table.entry(key) {
             list.get_mut().unlink(slab, which, link);
             if list.get().is_empty() {

@@ -1,7 +1,7 @@
 //! Lists whose links stand in the entries of a slab, so that taking an entry
 //! out of the middle costs the same as from an end and nothing is allocated.
 
-use crate::slab::Slab;
+use crate::base::slab::Slab;
 
 /// An entry's neighbours, by their slots; 0 is nobody, 1 the first slot.
 #[derive(Clone, Copy, Debug, Default)]

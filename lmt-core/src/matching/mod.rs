@@ -5,16 +5,18 @@
 //! the order in which they were posted (MPI 4.1, section 3.5; fi_tagged(3)).
 //! [`Matcher`] is the interface, so that an owner with a matcher of its own can
 //! bring it; [`TagMatcher`] is the one that lmt uses.
+//!
+//! It must not know what a message holds, nor how it arrives.
 #![forbid(unsafe_code)]
 
+mod comparisons;
 mod keys;
 mod list;
-mod looks;
+pub(crate) mod mix_hasher;
 mod tag_matcher;
 
+use crate::vocabulary::identity::PeerKey;
 pub use tag_matcher::TagMatcher;
-
-use crate::identity::PeerKey;
 
 /// What a receive or a probe accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,11 +1,10 @@
 //! The matcher that lmt uses.
 
-use crate::identity::PeerKey;
-use crate::slab::Slab;
-
 use super::keys::{Key, Lists, Shape};
 use super::list::{Link, Linked, List};
 use super::{Matcher, Pattern, PostedHandle, Unexpected, UnexpectedHandle};
+use crate::base::slab::Slab;
+use crate::vocabulary::identity::PeerKey;
 
 /// Receives stand in a list, in order, and a message walks along it: most find theirs at its
 /// begin. Once one has walked far, all are entered in a hash table by what they ask for, until
@@ -51,6 +50,7 @@ pub struct TagMatcher<P, U> {
 
 /// By so many shapes messages are found at once.
 const INDEXES: usize = 4;
+
 /// After so many messages a walk has gone far: entering one costs about as much
 /// as walking past some. In tests few, so that all happens there.
 const FAR: usize = if cfg!(test) { 2 } else { 16 };
@@ -77,7 +77,9 @@ struct Message<U> {
 
 /// Numbers of a receive's links in `queued` and in `posted`.
 const QUEUED: usize = 0;
+
 const POSTED: usize = 1;
+
 /// Number of a message's link in `arrived`.
 const ARRIVED: usize = 0;
 
@@ -116,7 +118,7 @@ impl<P, U> TagMatcher<P, U> {
     }
 
     /// Takes a receive out, if it is there.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     fn take_receive(&mut self, id: u64) -> Option<P>
     where
         P: Copy,
@@ -149,6 +151,10 @@ impl<P, U> TagMatcher<P, U> {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         let links = [self.queued.last_link(), Link::default()];
+        // Part by part: as a whole its parts, just stored, would be loaded together, and stall
+        // (store forwarding).
+        let Pattern { source, tag, ignore } = pattern;
+        let pattern = Pattern { source, tag, ignore };
         let id = self.receives.insert(Receive { pattern, sequence, stands, links, payload });
         self.queued.append(&mut self.receives, QUEUED, slot_of(id));
         if self.are_entered {
@@ -165,7 +171,7 @@ impl<P, U> TagMatcher<P, U> {
         }
         let (mut slot, mut passed) = (self.queued.oldest(), 0);
         while let Some(receive) = self.receives.at(slot) {
-            super::looks::note();
+            super::comparisons::note();
             if receive.pattern.accepts(source, tag) {
                 break;
             }
@@ -265,7 +271,7 @@ impl<P, U> TagMatcher<P, U> {
     fn walk(&self, mut wanted: impl FnMut(&Message<U>) -> bool) -> Option<u64> {
         let mut slot = self.arrived.oldest();
         while let Some(message) = self.messages.at(slot) {
-            super::looks::note();
+            super::comparisons::note();
             if wanted(message) {
                 return self.messages.id_at(slot);
             }
@@ -285,10 +291,8 @@ impl<P: Copy, U> Matcher<P, U> for TagMatcher<P, U> {
     #[inline]
     fn arrive(&mut self, source: PeerKey, tag: u64) -> Option<P> {
         let id = self.oldest_receive(source, tag)?;
-        match self.receives.get(id) {
-            Some(Receive { stands: true, payload, .. }) => Some(*payload),
-            _ => self.take_receive(id),
-        }
+        let Receive { stands, payload, .. } = self.receives.get(id)?;
+        if *stands { Some(*payload) } else { self.take_receive(id) }
     }
 
     fn keep(&mut self, source: PeerKey, tag: u64, payload: U) -> UnexpectedHandle {

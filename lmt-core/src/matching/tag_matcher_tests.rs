@@ -1,8 +1,6 @@
-use proptest::prelude::*;
-
-use super::super::looks;
 use super::*;
-use crate::matching::Post;
+use crate::matching::{Post, comparisons};
+use proptest::prelude::*;
 
 /// What MPI says, word by word: two vectors, searched from the front.
 #[derive(Default)]
@@ -208,7 +206,7 @@ fn looks_of_posted(
     if reverse {
         handles.reverse();
     }
-    looks::of(|| handles.iter().for_each(|(tag, handle)| take(&mut matcher, *tag, *handle)))
+    comparisons::of(|| handles.iter().for_each(|(tag, handle)| take(&mut matcher, *tag, *handle)))
 }
 
 #[test]
@@ -239,7 +237,7 @@ fn looks_of_unexpected(pattern: impl Fn(u64) -> Pattern, count: u64, reverse: bo
     if reverse {
         numbers.reverse();
     }
-    looks::of(|| {
+    comparisons::of(|| {
         for number in numbers {
             let pattern = pattern(number);
             assert_eq!(matcher.peek(pattern).map(|(_, message)| *message.payload), Some(number));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::entry::{Entry, Place};
-use super::memory::{copy_apart, copy_shared, fetch_list, view_of, view_shared, with_bounce};
-use super::{Direction, RegionError, RegionKey, RegionTable, RemoteTable};
-use crate::buffer::{Access, Buffer, Segment};
-use crate::mechanism::DeclaredCopy;
-use crate::shared_memory::SharedMemory;
+use super::memory::{copy_apart, copy_shared, fetch_list, view_shared, with_bounce};
+use super::{RegionError, RegionKey, RegionTable, RemoteTable};
+use crate::mechanism::{Direction, RegisteredCopy};
+use crate::memory::buffer::{Access, Buffer, Segment};
+use crate::memory::shared_memory::SharedMemory;
 
 /// How bytes of an owner's memory get here or there.
-pub trait Ways {
+pub trait OwnerMemory {
     /// What goes wrong on them.
     type Error: From<RegionError>;
 
@@ -19,7 +19,7 @@ pub trait Ways {
     ///
     /// # Errors
     /// The memory is out of reach, or its owner is dead.
-    fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, Self::Error>;
+    fn copy(&mut self, local: &mut Buffer, copy: &RegisteredCopy<'_>) -> Result<u64, Self::Error>;
 
     /// The mapping of an allocated region; none if it is not there yet, and
     /// the caller is to come again. See [`super::attach_shared`].
@@ -49,7 +49,7 @@ impl RegionAccess {
     /// it is for one use.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`], [`RegionError::UsedUp`],
+    /// [`RegionError::NotRegistered`], [`RegionError::UsedUp`],
     /// [`RegionError::Forbidden`] or [`RegionError::OutOfBounds`]; then the
     /// region is as it was.
     pub fn begin(
@@ -64,13 +64,13 @@ impl RegionAccess {
 
     /// The list of the region's pieces, once a copy has fetched it from the
     /// owner: good for as long as the region is, for
-    /// [`RegionAccess::know_list`].
+    /// [`RegionAccess::set_list`].
     pub fn list(&self) -> Option<&Arc<[Segment]>> {
         self.list.as_ref()
     }
 
     /// Takes the list that an earlier copy of the same region has fetched.
-    pub fn know_list(&mut self, list: Arc<[Segment]>) {
+    pub fn set_list(&mut self, list: Arc<[Segment]>) {
         self.list = Some(list);
     }
 
@@ -88,10 +88,10 @@ impl RegionAccess {
     /// destroys it goes on to its end. So a long one is made in several calls.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`]: it was destroyed, before or meanwhile, or
+    /// [`RegionError::NotRegistered`]: it was destroyed, before or meanwhile, or
     /// is not as long as its owner says; [`RegionError::OutOfBounds`]; or what
     /// the ways say. How much was copied is not known then.
-    pub fn copy<W: Ways>(
+    pub fn copy<W: OwnerMemory>(
         &mut self,
         table: &RemoteTable,
         ways: &mut W,
@@ -100,7 +100,7 @@ impl RegionAccess {
         local_offset: u64,
         bytes: u64,
     ) -> Result<bool, W::Error> {
-        table.still(&self.key, &self.entry)?;
+        table.revalidate(&self.key, &self.entry)?;
         self.entry.holds(offset, bytes)?;
         if bytes == 0 {
             return Ok(true);
@@ -115,20 +115,20 @@ impl RegionAccess {
                 None => self.fetched_list(ways)?,
             };
             let (remote_offset, max_bytes) = (offset, bytes);
-            ways.copy(local, &DeclaredCopy { direction, remote, remote_offset, local_offset, max_bytes })?
+            ways.copy(local, &RegisteredCopy { direction, remote, remote_offset, local_offset, max_bytes })?
         };
         if self.direction == Direction::Get {
-            table.still(&self.key, &self.entry)?;
+            table.revalidate(&self.key, &self.entry)?;
         }
         // Fewer: the owner's list or mapping is shorter than its entry says.
-        if copied == bytes { Ok(true) } else { Err(RegionError::NotDeclared.into()) }
+        if copied == bytes { Ok(true) } else { Err(RegionError::NotRegistered.into()) }
     }
 
-    fn fetched_list<W: Ways>(&mut self, ways: &mut W) -> Result<&[Segment], W::Error> {
+    fn fetched_list<W: OwnerMemory>(&mut self, ways: &mut W) -> Result<&[Segment], W::Error> {
         if self.list.is_none() {
             let whole = |list: Segment, into: &mut Buffer| {
                 let max_bytes = list.bytes as u64;
-                let copy = DeclaredCopy {
+                let copy = RegisteredCopy {
                     direction: Direction::Get,
                     remote: &[list],
                     remote_offset: 0,
@@ -137,7 +137,7 @@ impl RegionAccess {
                 };
                 match ways.copy(into, &copy)? {
                     bytes if bytes == max_bytes => Ok(()),
-                    _ => Err(W::Error::from(RegionError::NotDeclared)),
+                    _ => Err(W::Error::from(RegionError::NotRegistered)),
                 }
             };
             self.list = Some(fetch_list(&self.entry, whole)?.into());
@@ -179,7 +179,7 @@ struct View {
     _mapping: Option<Arc<SharedMemory>>,
 }
 
-impl<W: Ways> Part<'_, W> {
+impl<W: OwnerMemory> Part<'_, W> {
     /// The bytes of this part, if they are reachable from here at all times.
     fn view(&mut self, offset: u64, bytes: u64, wanted: Access) -> Result<Option<View>, W::Error> {
         match self {
@@ -189,7 +189,7 @@ impl<W: Ways> Part<'_, W> {
             }
             Self::Remote { table, access, ways } => {
                 let Place::Shared { .. } = access.entry.place else { return Ok(None) };
-                table.still(&access.key, &access.entry)?;
+                table.revalidate(&access.key, &access.entry)?;
                 access.entry.holds(offset, bytes)?;
                 let mapping = ways.mapping(&access.key, &access.entry)?;
                 let view = mapping.and_then(|memory| {
@@ -223,10 +223,10 @@ impl<W: Ways> Part<'_, W> {
     }
 
     /// What was read out of this part was the region's.
-    fn still(&self) -> Result<(), RegionError> {
+    fn revalidate(&self) -> Result<(), RegionError> {
         match self {
             Self::Own { .. } => Ok(()),
-            Self::Remote { table, access, .. } => table.still(&access.key, &access.entry),
+            Self::Remote { table, access, .. } => table.revalidate(&access.key, &access.entry),
         }
     }
 }
@@ -239,7 +239,7 @@ impl<W: Ways> Part<'_, W> {
 ///
 /// # Errors
 /// As [`RegionAccess::copy`].
-pub fn copy_piece<W: Ways>(
+pub fn copy_piece<W: OwnerMemory>(
     from: &mut Part<'_, W>,
     from_offset: u64,
     to: &mut Part<'_, W>,
@@ -256,13 +256,13 @@ pub fn copy_piece<W: Ways>(
         if let (Some(source), Some(mut target)) = (source, target)
             && let Some(copied) = copy_apart(&source.buffer, &mut target.buffer)
         {
-            from.still()?;
+            from.revalidate()?;
             return Ok(copied);
         }
     } else if !both_own {
         if let Some(mut view) = from.view(from_offset, bytes, Access::Read)? {
             let moved = to.copy(Direction::Put, to_offset, &mut view.buffer, bytes)?;
-            from.still()?;
+            from.revalidate()?;
             return Ok(if moved { bytes } else { 0 });
         }
         if let Some(mut view) = to.view(to_offset, bytes, Access::Write)? {
@@ -277,12 +277,6 @@ pub fn copy_piece<W: Ways>(
         Ok(if moved { bytes } else { 0 })
     });
     copied.unwrap_or(Ok(0))
-}
-
-/// A part of lent memory, as the other side of a copy.
-pub(super) fn view_lent(lent: &Buffer, offset: u64, bytes: u64, access: Access) -> Option<Buffer> {
-    let pieces: Vec<Segment> = lent.pieces(offset..offset.saturating_add(bytes)).collect();
-    view_of(&pieces, access)
 }
 
 #[cfg(test)]

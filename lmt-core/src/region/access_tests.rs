@@ -1,8 +1,8 @@
 #![allow(unsafe_code)] // Lends the tests' own memory.
 
 use super::*;
-use crate::identity::EndpointId;
 use crate::region::{Protection, RegionOptions, attach_shared};
+use crate::vocabulary::identity::EndpointId;
 
 /// A process whose private memory is this one's, behind a table of its own.
 struct Owner {
@@ -45,19 +45,19 @@ struct Here<'a> {
     reads: u32,
 }
 
-impl Ways for Here<'_> {
+impl OwnerMemory for Here<'_> {
     type Error = RegionError;
 
-    fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, RegionError> {
+    fn copy(&mut self, local: &mut Buffer, copy: &RegisteredCopy<'_>) -> Result<u64, RegionError> {
         self.reads += 1;
         let theirs = lend(copy.remote);
         let (offset, at) = (copy.remote_offset, copy.local_offset);
-        Ok(super::super::memory::copy_lent(&theirs, copy.direction, offset, local, at, copy.max_bytes))
+        Ok(crate::region::memory::copy_lent(&theirs, copy.direction, offset, local, at, copy.max_bytes))
     }
 
     fn mapping(&mut self, key: &RegionKey, _: &Entry) -> Result<Option<Arc<SharedMemory>>, RegionError> {
         if self.mapped.is_none() {
-            let descriptor = self.table.shared_descriptor(key).ok_or(RegionError::NotDeclared)?;
+            let descriptor = self.table.shared_descriptor(key).ok_or(RegionError::NotRegistered)?;
             let copy = descriptor.try_clone().expect("a descriptor");
             self.mapped = attach_shared(copy, key).ok().map(Arc::new);
             return Ok(None);
@@ -205,7 +205,7 @@ fn a_region_that_is_gone_ends_a_copy_between_any_two_pieces() {
         // Its place is another's now.
         let next = owner.declare(&mut memory, Protection::READ_WRITE);
         let gone = access.copy(&owner.remote, &mut owner.ways(), 500, &mut local, 500, 500);
-        assert_eq!(gone, Err(RegionError::NotDeclared));
+        assert_eq!(gone, Err(RegionError::NotRegistered));
         owner.table.destroy(&next).expect("it is declared");
     }
 }
@@ -214,9 +214,9 @@ fn a_region_that_is_gone_ends_a_copy_between_any_two_pieces() {
 fn a_region_destroyed_while_its_bytes_are_read_is_not_taken_for_whole() {
     /// Destroys the region in the middle of the copy.
     struct Midway<'a>(&'a mut RegionTable, RegionKey);
-    impl Ways for Midway<'_> {
+    impl OwnerMemory for Midway<'_> {
         type Error = RegionError;
-        fn copy(&mut self, _: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, RegionError> {
+        fn copy(&mut self, _: &mut Buffer, copy: &RegisteredCopy<'_>) -> Result<u64, RegionError> {
             self.0.destroy(&self.1)?;
             Ok(copy.max_bytes)
         }
@@ -230,7 +230,7 @@ fn a_region_destroyed_while_its_bytes_are_read_is_not_taken_for_whole() {
     let mut access = RegionAccess::begin(&owner.remote, &key, Direction::Get, 0, 100).expect("allowed");
     let mut ways = Midway(&mut owner.table, key);
     let copied = access.copy(&owner.remote, &mut ways, 0, &mut lend_one(&mut local), 0, 100);
-    assert_eq!(copied, Err(RegionError::NotDeclared));
+    assert_eq!(copied, Err(RegionError::NotRegistered));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_long_list_is_fetched_once() {
     assert_eq!(first.copy(&owner.remote, &mut ways, 300, &mut local, 300, 200), Ok(true));
     assert_eq!(ways.reads, 3, "the list, and two pieces");
     let mut second = RegionAccess::begin(&owner.remote, &key, Direction::Get, 500, 500).expect("allowed");
-    second.know_list(Arc::clone(first.list().expect("it was fetched")));
+    second.set_list(Arc::clone(first.list().expect("it was fetched")));
     assert_eq!(second.copy(&owner.remote, &mut ways, 500, &mut local, 500, 500), Ok(true));
     assert_eq!(ways.reads, 4);
     drop(local);

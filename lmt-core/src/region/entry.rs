@@ -7,19 +7,27 @@
 //! single use, once, to take it for itself. It knows no memory but the words, so that loom runs it.
 
 use super::{Protection, RegionError};
-use crate::buffer::Segment;
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::base::sync::{AtomicU64, Ordering, fence};
+use crate::memory::buffer::Segment;
 
 const VALID: u64 = 1;
+
 const READ: u64 = 2;
+
 const WRITE: u64 = 4;
+
 const SHARED: u64 = 8;
+
 const LIST: u64 = 16;
+
 const SINGLE_USE: u64 = 32;
+
 /// A copy has taken the region for itself; there will be no other.
 const USED: u64 = 64;
+
 /// Flags below, generation above.
 const GENERATION_SHIFT: u32 = 16;
+
 /// The largest generation: as many regions one after the other, at ten million
 /// a second, take 326 days.
 #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
@@ -64,7 +72,7 @@ pub(super) struct Description {
 
 /// An entry as it was copied out of a table, all of one time: what the owner
 /// says, not checked further. It is also the right to copy, as long as
-/// [`super::RemoteTable::still`] says so.
+/// [`super::RemoteTable::revalidate`] says so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
     /// The region's length.
@@ -143,7 +151,7 @@ impl Words {
         }
         // Relaxed: only to tell who was faster, the owner or another peer.
         standing(self.0[0].load(Ordering::Relaxed), generation)?;
-        Err(RegionError::NotDeclared)
+        Err(RegionError::NotRegistered)
     }
 
     /// Whether the region that was read is still declared, and nobody else has
@@ -174,7 +182,7 @@ impl Words {
             }
             Err(now) => {
                 standing(now, entry.word >> GENERATION_SHIFT)?;
-                Err(RegionError::NotDeclared)
+                Err(RegionError::NotRegistered)
             }
         }
     }
@@ -183,7 +191,7 @@ impl Words {
 /// What a first word says of the region with this generation.
 fn standing(word: u64, generation: u64) -> Result<(), RegionError> {
     if word >> GENERATION_SHIFT != generation || word & VALID == 0 {
-        return Err(RegionError::NotDeclared);
+        return Err(RegionError::NotRegistered);
     }
     if word & USED != 0 { Err(RegionError::UsedUp) } else { Ok(()) }
 }

@@ -1,10 +1,9 @@
 //! Models of a region's entry, run by loom:
 //! `RUSTFLAGS="--cfg loom" cargo test -p lmt-core --release --lib loom`.
 
+use super::*;
 use loom::sync::Arc;
 use loom::thread;
-
-use super::*;
 
 /// An entry, and the memory that its region is about.
 struct Region {
@@ -56,12 +55,12 @@ fn loom_an_entry_is_read_as_one() {
         for generation in [1, 2] {
             match region.words.read(generation) {
                 Ok(entry) => assert!(is_of(&entry, generation), "torn: {entry:?}"),
-                Err(error) => assert_eq!(error, RegionError::NotDeclared),
+                Err(error) => assert_eq!(error, RegionError::NotRegistered),
             }
         }
         owner.join().unwrap();
         assert!(is_of(&region.words.read(2).unwrap(), 2));
-        assert_eq!(region.words.read(1), Err(RegionError::NotDeclared));
+        assert_eq!(region.words.read(1), Err(RegionError::NotRegistered));
     });
 }
 
@@ -135,7 +134,7 @@ fn loom_single_use_takes_nothing_of_the_next_region() {
         });
         match &used {
             Ok(entry) => assert!(is_of(entry, 1)),
-            Err(error) => assert_eq!(*error, RegionError::NotDeclared),
+            Err(error) => assert_eq!(*error, RegionError::NotRegistered),
         }
         owner.join().unwrap();
         assert!(!used.is_ok_and(|entry| region.words.is_still(&entry)), "its right ended with the region");

@@ -7,10 +7,17 @@ use std::os::fd::OwnedFd;
 use lmt_copy::Distance;
 
 use super::entry::{Entry, Place, Words};
-use super::{Direction, ENTRY_BYTES, RegionError, RegionKey};
-use crate::buffer::{Access, Buffer, Leaving, Segment, Taking};
-use crate::shared_memory::{AttachError, SharedMemory};
-use crate::sync::AtomicU64;
+use super::{ENTRY_BYTES, RegionError, RegionKey};
+use crate::base::sync::AtomicU64;
+use crate::mechanism::Direction;
+use crate::memory::buffer::{Access, Buffer, Leaving, Segment, Taking};
+use crate::memory::shared_memory::{AttachError, SharedMemory};
+
+/// A part of lent memory, as the other side of a copy.
+pub(super) fn view_lent(lent: &Buffer, offset: u64, bytes: u64, access: Access) -> Option<Buffer> {
+    let pieces: Vec<Segment> = lent.pieces(offset..offset.saturating_add(bytes)).collect();
+    view_of(&pieces, access)
+}
 
 /// The first line of a table, which says what it is.
 #[derive(Debug)]
@@ -236,16 +243,16 @@ pub(super) fn fetch_list<E: From<RegionError>>(
         Place::List { address, count } => (address, count),
     };
     if count > LIST_MAX {
-        return Err(RegionError::NotDeclared.into());
+        return Err(RegionError::NotRegistered.into());
     }
     let mut list = vec![[0u8; size_of::<Segment>()]; count as usize];
     let raw = list.as_flattened_mut();
     let bytes = raw.len();
     let fetched = with_bounce(raw, |buffer| get(Segment { address, bytes }, buffer));
-    fetched.unwrap_or_else(|| Err(RegionError::NotDeclared.into()))?;
+    fetched.unwrap_or_else(|| Err(RegionError::NotRegistered.into()))?;
     let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes);
     let segment = |raw: &[u8; 16]| Segment { address: word(&raw[..8]), bytes: word(&raw[8..]) };
     let list: Vec<Segment> = list.iter().map(segment).collect();
     let total = list.iter().try_fold(0u64, |sum, s| sum.checked_add(s.bytes as u64));
-    if total == Some(entry.total_bytes) { Ok(list) } else { Err(RegionError::NotDeclared.into()) }
+    if total == Some(entry.total_bytes) { Ok(list) } else { Err(RegionError::NotRegistered.into()) }
 }

@@ -1,42 +1,42 @@
-//! Declared memory: put and get without the owner's help, after KNEM's
+//! Registered memory: put and get without the owner's help, after KNEM's
 //! regions (knem-jpdc2013, sections 3.2 and 3.4).
 //!
-//! An owner declares memory with a protection and passes the [`RegionKey`] to
+//! An owner registers memory with a protection and passes the [`RegionKey`] to
 //! whom it likes. A peer looks the key up in the owner's table, which is shared
 //! memory, and copies: with a mechanism that reaches the owner's memory, or,
 //! for memory that was allocated to be shared, by mapping it.
 //!
 //! The table is checked by the process that copies. It guards against
 //! mistakes, not against a peer that may read or write this process anyway.
-
 //!
 //! - `entry`: one entry's words, and who moves them how; loom runs it.
 //! - [`RegionTable`]: the owner's half; [`RemoteTable`]: a peer's half.
 //! - [`RegionAccess`] and [`copy_piece`]: copies out of, into and between
-//!   regions, over whatever [`Ways`] there are into the owner's memory.
+//!   regions, over whatever [`OwnerMemory`] there are into the owner's memory.
 //!
 //! An endpoint keeps one table for its peers. Who needs regions and no
-//! endpoint makes a table and passes its descriptor by ways of its own.
-
-mod entry;
+//! endpoint makes a table and passes its descriptor by means of its own: this module
+//! must know neither messages nor requests, and which mechanism copies is said by
+//! its caller.
 
 #[cfg(not(loom))]
 mod access;
+mod entry;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
 mod remote;
+pub mod shared_buffer;
 #[cfg(not(loom))]
 mod table;
 
 use zerocopy::{BE, FromBytes, Immutable, IntoBytes, KnownLayout, U64, Unaligned};
 
-use crate::error::MemoryError;
-use crate::identity::EndpointId;
 pub use crate::mechanism::Direction;
-
+use crate::vocabulary::error::MemoryError;
+use crate::vocabulary::identity::EndpointId;
 #[cfg(not(loom))]
-pub use access::{Part, RegionAccess, Ways, copy_piece};
+pub use access::{OwnerMemory, Part, RegionAccess, copy_piece};
 pub use entry::{Entry, Place};
 #[cfg(not(loom))]
 pub use memory::{attach_shared, copy_shared, put_shared, take_shared_past_caches};
@@ -46,11 +46,13 @@ pub use remote::RemoteTable;
 pub use table::RegionTable;
 
 /// Regions that one table can have at a time: its first line is its head.
-pub const MOST_REGIONS: u32 = (1 << INDEX_BITS) - 1;
+pub const MAX_REGIONS: u32 = (1 << INDEX_BITS) - 1;
 
 const INDEX_BITS: u32 = 16;
+
 #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
 const ENTRY_BYTES: usize = 64;
+
 #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
 const TABLE_BYTES: usize = ENTRY_BYTES << INDEX_BITS;
 
@@ -214,13 +216,13 @@ impl RegionKey {
 #[non_exhaustive]
 pub enum RegionError {
     /// The key names no region now.
-    #[error("the region is not declared (any more); ask its owner for a new key")]
-    NotDeclared,
+    #[error("the region is not registered (any more); ask its owner for a new key")]
+    NotRegistered,
     /// It was for one copy, which another was.
-    #[error("the region was declared for a single use, and has been used; ask its owner for a new key")]
+    #[error("the region was registered for a single use, and has been used; ask its owner for a new key")]
     UsedUp,
     /// The protection forbids it.
-    #[error("the region's protection forbids to {0} it; its owner must declare it with that right")]
+    #[error("the region's protection forbids to {0} it; its owner must register it with that right")]
     Forbidden(Direction),
     /// The copy would leave the region.
     #[error("{bytes} bytes from offset {offset} reach past the region's {total_bytes} bytes")]
@@ -234,21 +236,21 @@ pub enum RegionError {
     },
     /// No mechanism reaches the owner's memory.
     #[error(
-        "no mechanism reaches the owner's memory ({0}); let the owner allocate the region instead of declaring its own memory"
+        "no mechanism reaches the owner's memory ({0}); let the owner allocate the region instead of registering its own memory"
     )]
     Unreachable(String),
     /// One access came upon memory that cannot be reached, though others can.
     #[error(
-        "the memory of the region or of the buffer cannot be reached ({0}); keep both mapped, with the rights that they were lent with"
+        "the memory of the region or of the buffer cannot be reached ({0}); keep both mapped, with the access that they were given with"
     )]
     BadMemory(String),
     /// The table is full.
-    #[error("{0} regions are declared already, the most there can be; destroy some first")]
+    #[error("{0} regions are registered already, the most there can be; destroy some first")]
     TooMany(u32),
     /// Memory for a region or for the table is not to be had.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The memory lent does not allow what peers are to be allowed.
-    #[error("memory lent for reading cannot be declared for writing; lend it for writing")]
+    #[error("read-only memory cannot be registered for writing; pass it for writing")]
     ReadOnlyMemory,
 }

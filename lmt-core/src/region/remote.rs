@@ -4,10 +4,11 @@ use std::os::fd::OwnedFd;
 
 use super::entry::{Entry, Words};
 use super::memory::{Head, head, words};
-use super::{Direction, RegionError, RegionKey, TABLE_BYTES};
-use crate::identity::EndpointId;
-use crate::shared_memory::{AttachError, SharedMemory};
-use crate::sync::Ordering;
+use super::{RegionError, RegionKey, TABLE_BYTES};
+use crate::base::sync::Ordering;
+use crate::mechanism::Direction;
+use crate::memory::shared_memory::{AttachError, SharedMemory};
+use crate::vocabulary::identity::EndpointId;
 
 /// What a table begins with: "lmtreg" and the layout's version.
 pub(super) const MAGIC: u64 = u64::from_ne_bytes(*b"lmtreg\0\x02");
@@ -66,16 +67,16 @@ impl RemoteTable {
         // Acquire pairs with the owner's Release: the line's memory is there.
         let lines = head(&self.memory).map_or(0, |head| head.lines.load(Ordering::Acquire));
         let there = key.owner() == self.owner && u64::from(key.index()) < lines;
-        words(&self.memory, key.index()).filter(|_| there).ok_or(RegionError::NotDeclared)
+        words(&self.memory, key.index()).filter(|_| there).ok_or(RegionError::NotRegistered)
     }
 
     /// What the owner says of a region, whatever it may be used for.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`] or [`RegionError::UsedUp`].
+    /// [`RegionError::NotRegistered`] or [`RegionError::UsedUp`].
     pub fn look_up(&self, key: &RegionKey) -> Result<Entry, RegionError> {
         let entry = self.words(key)?.read(key.generation())?;
-        if entry.total_bytes == key.total_bytes() { Ok(entry) } else { Err(RegionError::NotDeclared) }
+        if entry.total_bytes == key.total_bytes() { Ok(entry) } else { Err(RegionError::NotRegistered) }
     }
 
     /// The key of the region with this [`RegionKey::handle`].
@@ -105,8 +106,8 @@ impl RemoteTable {
 
     /// Looks again: still declared means that what was read of its memory
     /// before was the region's.
-    pub fn still(&self, key: &RegionKey, entry: &Entry) -> Result<(), RegionError> {
-        if self.words(key)?.is_still(entry) { Ok(()) } else { Err(RegionError::NotDeclared) }
+    pub fn revalidate(&self, key: &RegionKey, entry: &Entry) -> Result<(), RegionError> {
+        if self.words(key)?.is_still(entry) { Ok(()) } else { Err(RegionError::NotRegistered) }
     }
 }
 

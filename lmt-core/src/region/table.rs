@@ -3,26 +3,25 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::access::view_lent;
 use super::entry::{Description, Entry, GENERATION_MASK, Place, Words};
-use super::memory::{SCRATCH_OFFSET, copy_lent, copy_shared, head, view_shared, words};
+use super::memory::{SCRATCH_OFFSET, copy_lent, copy_shared, head, view_lent, view_shared, words};
 use super::remote::{MAGIC, id_words, in_bounds};
 use super::{
-    Direction, ENTRY_BYTES, INDEX_BITS, MOST_REGIONS, Protection, RegionError, RegionKey, RegionOptions,
-    TABLE_BYTES,
+    ENTRY_BYTES, INDEX_BITS, MAX_REGIONS, Protection, RegionError, RegionKey, RegionOptions, TABLE_BYTES,
 };
-use crate::buffer::{Access, Buffer};
-use crate::error::MemoryError;
-use crate::identity::EndpointId;
-use crate::shared_memory::SharedMemory;
-use crate::sync::Ordering;
+use crate::base::sync::Ordering;
+use crate::mechanism::Direction;
+use crate::memory::buffer::{Access, Buffer};
+use crate::memory::shared_memory::SharedMemory;
+use crate::vocabulary::error::MemoryError;
+use crate::vocabulary::identity::EndpointId;
 
 /// Lines whose memory is taken at a time: a page of them.
 const LINES_AT_ONCE: usize = 4096 / ENTRY_BYTES;
 
 /// The memory of a declared region, and where peers get it if it is shared.
 #[derive(Debug)]
-enum Holding {
+enum RegionMemory {
     /// The owner's own memory. A list entry points to the buffer's own array of
     /// segments, which stays where it is for as long as the buffer lives.
     Lent(Buffer),
@@ -33,10 +32,10 @@ enum Holding {
 /// A region, as its owner knows it: what peers may have written into the table
 /// does not matter to it.
 #[derive(Debug)]
-struct Declared {
+struct RegisteredRegion {
     handle: u64,
     what: Description,
-    holding: Holding,
+    holding: RegionMemory,
 }
 
 /// This process's regions. To declare, look up and destroy one takes the same
@@ -48,7 +47,7 @@ pub struct RegionTable {
     memory: SharedMemory,
     descriptor: OwnedFd,
     /// By index; the first is the head's and stays empty.
-    declared: Vec<Option<Declared>>,
+    declared: Vec<Option<RegisteredRegion>>,
     /// Indices that are free again, the one to be taken next at the back.
     free: Vec<u16>,
     generation: u64,
@@ -101,7 +100,7 @@ impl RegionTable {
     /// them would be SIGBUS.
     fn take_lines(&mut self) -> Result<(), MemoryError> {
         let (first, bytes) = (self.declared.len(), LINES_AT_ONCE * ENTRY_BYTES);
-        let key = "the number of regions that are declared at once";
+        let key = "the number of regions that are registered at once";
         self.memory.commit_range("the table of regions", key, first * ENTRY_BYTES, bytes)?;
         if let Some(head) = head(&self.memory) {
             // Release pairs with the peers' Acquire: they look at no line
@@ -131,7 +130,7 @@ impl RegionTable {
             many => Place::List { address: many.as_ptr().expose_provenance(), count: many.len() as u64 },
         };
         let total_bytes = buffer.total_bytes();
-        self.enter(Holding::Lent(buffer), options, total_bytes, place)
+        self.enter(RegionMemory::Lent(buffer), options, total_bytes, place)
     }
 
     /// Allocates zeroed memory that peers can map, and declares it.
@@ -145,7 +144,7 @@ impl RegionTable {
     ) -> Result<RegionKey, RegionError> {
         let (memory, descriptor) = SharedMemory::create("a shared region", "its size", bytes.max(1), true)?;
         let place = Place::Shared { descriptor: descriptor.as_raw_fd() as u64 };
-        self.enter(Holding::Shared { memory, descriptor }, options.into(), bytes as u64, place)
+        self.enter(RegionMemory::Shared { memory, descriptor }, options.into(), bytes as u64, place)
     }
 
     /// A free index: the one that was given back last, whose line is at hand.
@@ -153,7 +152,7 @@ impl RegionTable {
         if let Some(index) = self.free.pop() {
             return Ok(index);
         }
-        let next = u16::try_from(self.declared.len()).map_err(|_| RegionError::TooMany(MOST_REGIONS))?;
+        let next = u16::try_from(self.declared.len()).map_err(|_| RegionError::TooMany(MAX_REGIONS))?;
         if usize::from(next) % LINES_AT_ONCE == 0 {
             self.take_lines()?;
         }
@@ -163,13 +162,13 @@ impl RegionTable {
 
     fn enter(
         &mut self,
-        holding: Holding,
+        holding: RegionMemory,
         options: RegionOptions,
         total_bytes: u64,
         place: Place,
     ) -> Result<RegionKey, RegionError> {
         if !self.memory.is_usable_here() {
-            return Err(RegionError::NotDeclared);
+            return Err(RegionError::NotRegistered);
         }
         let index = self.free_index()?;
         // Never 0, so that no handle is; after 2^48 regions they come again.
@@ -180,7 +179,7 @@ impl RegionTable {
         if let Some(words) = words(&self.memory, index) {
             words.describe(self.generation, &what);
         }
-        self.declared[usize::from(index)] = Some(Declared { handle, what, holding });
+        self.declared[usize::from(index)] = Some(RegisteredRegion { handle, what, holding });
         Ok(RegionKey::new(self.owner, handle, total_bytes))
     }
 
@@ -188,7 +187,7 @@ impl RegionTable {
     /// memory that was lent for it; of an allocated one there is none.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`].
+    /// [`RegionError::NotRegistered`].
     pub fn destroy(&mut self, key: &RegionKey) -> Result<Option<Buffer>, RegionError> {
         self.find(key)?;
         let index = key.index();
@@ -197,50 +196,50 @@ impl RegionTable {
         }
         self.free.push(index);
         Ok(match self.declared[usize::from(index)].take() {
-            Some(Declared { holding: Holding::Lent(buffer), .. }) => Some(buffer),
+            Some(RegisteredRegion { holding: RegionMemory::Lent(buffer), .. }) => Some(buffer),
             _ => None,
         })
     }
 
     /// A region, whether used up or not.
-    fn find(&self, key: &RegionKey) -> Result<&Declared, RegionError> {
+    fn find(&self, key: &RegionKey) -> Result<&RegisteredRegion, RegionError> {
         let there = self.declared.get(usize::from(key.index())).and_then(Option::as_ref);
         there
             .filter(|d| d.handle == key.handle() && d.what.total_bytes == key.total_bytes())
             .filter(|_| key.owner() == self.owner && self.memory.is_usable_here())
-            .ok_or(RegionError::NotDeclared)
+            .ok_or(RegionError::NotRegistered)
     }
 
     /// The key of this table's region with this [`RegionKey::handle`].
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`].
+    /// [`RegionError::NotRegistered`].
     pub fn key_of(&self, handle: u64) -> Result<RegionKey, RegionError> {
         let there = self.declared.get(usize::from(handle as u16)).and_then(Option::as_ref);
-        let declared = there.filter(|d| d.handle == handle).ok_or(RegionError::NotDeclared)?;
+        let declared = there.filter(|d| d.handle == handle).ok_or(RegionError::NotRegistered)?;
         Ok(RegionKey::new(self.owner, handle, declared.what.total_bytes))
     }
 
     /// The descriptor of a shared region, for a peer that asks for it.
     pub fn shared_descriptor(&self, key: &RegionKey) -> Option<&OwnedFd> {
         match &self.find(key).ok()?.holding {
-            Holding::Shared { descriptor, .. } => Some(descriptor),
-            Holding::Lent(_) => None,
+            RegionMemory::Shared { descriptor, .. } => Some(descriptor),
+            RegionMemory::Lent(_) => None,
         }
     }
 
     /// The memory of a region that was allocated here.
     pub fn shared_memory(&self, key: &RegionKey) -> Option<&SharedMemory> {
         match &self.find(key).ok()?.holding {
-            Holding::Shared { memory, .. } => Some(memory),
-            Holding::Lent(_) => None,
+            RegionMemory::Shared { memory, .. } => Some(memory),
+            RegionMemory::Lent(_) => None,
         }
     }
 
     /// What peers may do with a region of this process that is not used up.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`] or [`RegionError::UsedUp`].
+    /// [`RegionError::NotRegistered`] or [`RegionError::UsedUp`].
     pub fn protection_of(&self, key: &RegionKey) -> Result<Protection, RegionError> {
         let declared = self.find(key)?;
         self.unused(declared)?;
@@ -250,22 +249,22 @@ impl RegionTable {
     /// The entry by which a region of single use is used up, if this is one and
     /// it has not been. That alone the shared words tell: all else that stands
     /// there a peer may have written.
-    fn unused(&self, declared: &Declared) -> Result<Option<(&Words, Entry)>, RegionError> {
+    fn unused(&self, declared: &RegisteredRegion) -> Result<Option<(&Words, Entry)>, RegionError> {
         if !declared.what.single_use {
             return Ok(None);
         }
         let key = RegionKey::new(self.owner, declared.handle, declared.what.total_bytes);
-        let words = words(&self.memory, key.index()).ok_or(RegionError::NotDeclared)?;
+        let words = words(&self.memory, key.index()).ok_or(RegionError::NotRegistered)?;
         let entry = words.read(key.generation())?;
         // A peer has made it one of many uses.
-        if entry.is_single_use() { Ok(Some((words, entry))) } else { Err(RegionError::NotDeclared) }
+        if entry.is_single_use() { Ok(Some((words, entry))) } else { Err(RegionError::NotRegistered) }
     }
 
     /// Begins a copy by a region's key in its own process, as a peer would:
     /// checks the protection and the range, and uses a region of single use up.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`], [`RegionError::UsedUp`],
+    /// [`RegionError::NotRegistered`], [`RegionError::UsedUp`],
     /// [`RegionError::Forbidden`], [`RegionError::OutOfBounds`].
     pub fn begin_own(
         &self,
@@ -301,7 +300,7 @@ impl RegionTable {
     /// that was lent for reading only is not written.
     ///
     /// # Errors
-    /// [`RegionError::NotDeclared`], [`RegionError::OutOfBounds`],
+    /// [`RegionError::NotRegistered`], [`RegionError::OutOfBounds`],
     /// [`RegionError::ReadOnlyMemory`].
     pub fn copy_as_owner(
         &self,
@@ -331,11 +330,11 @@ impl RegionTable {
         let declared = self.find(key)?;
         in_bounds(offset, bytes, declared.what.total_bytes)?;
         match &declared.holding {
-            Holding::Lent(buffer) if direction == Direction::Put && buffer.access() != Access::Write => {
+            RegionMemory::Lent(buffer) if direction == Direction::Put && buffer.access() != Access::Write => {
                 return Err(RegionError::ReadOnlyMemory);
             }
-            Holding::Lent(buffer) => copy_lent(buffer, direction, offset, local, local_offset, bytes),
-            Holding::Shared { memory, .. } => {
+            RegionMemory::Lent(buffer) => copy_lent(buffer, direction, offset, local, local_offset, bytes),
+            RegionMemory::Shared { memory, .. } => {
                 copy_shared(memory, direction, offset, local, local_offset, bytes)
             }
         };
@@ -354,13 +353,13 @@ impl RegionTable {
         let declared = self.find(key)?;
         in_bounds(offset, bytes, declared.what.total_bytes)?;
         let view = match &declared.holding {
-            Holding::Lent(buffer) if wanted == Access::Write && buffer.access() != Access::Write => {
+            RegionMemory::Lent(buffer) if wanted == Access::Write && buffer.access() != Access::Write => {
                 return Err(RegionError::ReadOnlyMemory);
             }
-            Holding::Lent(buffer) => view_lent(buffer, offset, bytes, wanted),
-            Holding::Shared { memory, .. } => view_shared(memory, offset, bytes),
+            RegionMemory::Lent(buffer) => view_lent(buffer, offset, bytes, wanted),
+            RegionMemory::Shared { memory, .. } => view_shared(memory, offset, bytes),
         };
-        view.ok_or(RegionError::NotDeclared)
+        view.ok_or(RegionError::NotRegistered)
     }
 }
 

@@ -1,11 +1,10 @@
 #![allow(unsafe_code)] // Lends the tests' own memory.
 
-use proptest::prelude::*;
-
 use super::*;
-use crate::buffer::Segment;
+use crate::memory::buffer::Segment;
 use crate::region::memory::{LIST_MAX, fetch_list};
 use crate::region::{Protection, RemoteTable};
+use proptest::prelude::*;
 
 const OWNER: EndpointId = EndpointId::from_bytes([7; 16]);
 
@@ -28,20 +27,20 @@ fn a_full_table_says_so_and_has_room_again() {
     let mut memory = [0; 4];
     let mut table = table();
     let remote = remote(&table);
-    let keys: Vec<RegionKey> = (0..MOST_REGIONS)
+    let keys: Vec<RegionKey> = (0..MAX_REGIONS)
         .map(|_| table.declare(lend(&mut memory, Access::Write), Protection::READ).expect("room"))
         .collect();
-    for key in [keys[0], keys[62], keys[63], keys[64], keys[500], keys[MOST_REGIONS as usize - 1]] {
+    for key in [keys[0], keys[62], keys[63], keys[64], keys[500], keys[MAX_REGIONS as usize - 1]] {
         assert!(remote.look_up(&key).is_ok(), "{key:?}");
     }
     let error = table.declare(lend(&mut memory, Access::Write), Protection::READ);
-    assert_eq!(error, Err(RegionError::TooMany(MOST_REGIONS)));
+    assert_eq!(error, Err(RegionError::TooMany(MAX_REGIONS)));
     assert!(table.destroy(&keys[500]).expect("it is declared").is_some(), "the memory comes back");
-    assert_eq!(table.destroy(&keys[500]).err(), Some(RegionError::NotDeclared));
+    assert_eq!(table.destroy(&keys[500]).err(), Some(RegionError::NotRegistered));
     let again = table.allocate(10, Protection::READ).expect("room");
     assert_eq!(
         (again.index(), remote.look_up(&keys[500]).err()),
-        (keys[500].index(), Some(RegionError::NotDeclared))
+        (keys[500].index(), Some(RegionError::NotRegistered))
     );
     assert!(table.shared_descriptor(&again).is_some() && table.shared_descriptor(&keys[0]).is_none());
     assert!(table.destroy(&again).expect("it is declared").is_none());
@@ -58,7 +57,7 @@ fn only_the_pages_of_regions_that_were_there_are_taken() {
     // A key that was made up makes nobody touch more.
     for index in 0..=u16::MAX {
         let handle = 1 << INDEX_BITS | u64::from(index);
-        assert_eq!(remote.look_up(&RegionKey::new(OWNER, handle, 4)).err(), Some(RegionError::NotDeclared));
+        assert_eq!(remote.look_up(&RegionKey::new(OWNER, handle, 4)).err(), Some(RegionError::NotRegistered));
     }
     assert_eq!(pages(&table), 1);
     for _ in 0..1000 {
@@ -83,7 +82,7 @@ fn another_owners_table_is_refused() {
     assert!(RemoteTable::attach(empty, OWNER).is_err(), "no table at all");
     let remote = RemoteTable::attach(descriptor(), OWNER).expect("his own");
     let head = RegionKey::new(OWNER, remote.head_bytes()[0].into(), 0);
-    assert_eq!(remote.look_up(&head).err(), Some(RegionError::NotDeclared), "the head is no entry");
+    assert_eq!(remote.look_up(&head).err(), Some(RegionError::NotRegistered), "the head is no entry");
 }
 
 #[test]
@@ -95,7 +94,7 @@ fn a_region_of_single_use_serves_the_first_copy_that_begins() {
         table.declare(lend(memory, Access::Write), Protection::READ.single_use()).expect("room")
     };
     let begin = |key: &RegionKey, direction, offset, bytes| {
-        super::super::RegionAccess::begin(&remote, key, direction, offset, bytes)
+        crate::region::RegionAccess::begin(&remote, key, direction, offset, bytes)
     };
     let key = declare(&mut table, &mut memory);
     let forbidden = begin(&key, Direction::Put, 0, 4).expect_err("it is for reading");
@@ -112,7 +111,7 @@ fn a_region_of_single_use_serves_the_first_copy_that_begins() {
     assert_eq!(other, [1; 4]);
     drop(first);
     table.destroy(&key).expect("its owner destroys it all the same");
-    assert_eq!(remote.look_up(&key).err(), Some(RegionError::NotDeclared));
+    assert_eq!(remote.look_up(&key).err(), Some(RegionError::NotRegistered));
     let key = declare(&mut table, &mut memory);
     table.copy_own(&key, Direction::Get, 0, &mut lend(&mut other, Access::Write)).expect("the first");
     assert_eq!(begin(&key, Direction::Get, 0, 4).expect_err("it is used up"), RegionError::UsedUp);
@@ -137,7 +136,7 @@ fn an_owner_believes_nothing_of_what_stands_in_its_table() {
     let mut other = [7; 8];
     for direction in [Direction::Get, Direction::Put] {
         let copy = table.copy_own(&long, direction, 0, &mut lend(&mut other, Access::Write));
-        assert_eq!(copy, Err(RegionError::NotDeclared));
+        assert_eq!(copy, Err(RegionError::NotRegistered));
         let copy = table.copy_as_owner(&key, direction, 0, &mut lend(&mut other, Access::Write));
         assert!(matches!(copy, Err(RegionError::OutOfBounds { total_bytes: 4, .. })), "{copy:?}");
     }
@@ -167,7 +166,7 @@ fn no_right_or_length_is_taken_from_what_stands_in_ones_own_table() {
     let key = table.declare(lend(&mut memory, Access::Write), once).expect("room");
     lie(&table, &key, Protection::READ, 4);
     let many = table.copy_own(&key, Direction::Get, 0, &mut lend(&mut other, Access::Write));
-    assert_eq!(many, Err(RegionError::NotDeclared), "single use is not lifted");
+    assert_eq!(many, Err(RegionError::NotRegistered), "single use is not lifted");
 }
 
 #[test]
@@ -192,12 +191,12 @@ fn peers_see_nothing_of_a_table_that_is_gone() {
     let key = table.declare(lend(&mut memory, Access::Write), Protection::READ).expect("room");
     assert!(remote.look_up(&key).is_ok());
     drop(table);
-    assert_eq!(remote.look_up(&key).err(), Some(RegionError::NotDeclared));
+    assert_eq!(remote.look_up(&key).err(), Some(RegionError::NotRegistered));
 }
 
 #[test]
 fn a_list_that_lies_about_its_length_is_refused() {
-    let words = super::super::entry::Words::new();
+    let words = crate::region::entry::Words::new();
     let lies = |count| {
         let place = Place::List { address: 0x1000, count };
         let (protection, single_use) = (Protection::READ, false);
@@ -210,7 +209,7 @@ fn a_list_that_lies_about_its_length_is_refused() {
         Ok(())
     };
     for count in [0, 1, 7, LIST_MAX, LIST_MAX + 1, u64::MAX] {
-        assert_eq!(fetch_list(&lies(count), fill), Err(RegionError::NotDeclared), "{count}");
+        assert_eq!(fetch_list(&lies(count), fill), Err(RegionError::NotRegistered), "{count}");
     }
 }
 
@@ -275,7 +274,7 @@ proptest! {
         });
         for key in forged.chain(flipped).chain(past.iter().copied()) {
             if !current.contains(&key) {
-                let gone = Some(RegionError::NotDeclared);
+                let gone = Some(RegionError::NotRegistered);
                 prop_assert_eq!(table.begin_own(&key, Direction::Get, 0, 0).err(), gone.clone());
                 prop_assert_eq!(remote.look_up(&key).err(), gone);
             }

@@ -1,15 +1,15 @@
-//! The machine: its tables, its door to the driver, and what both sides share.
+//! The machine: its tables, its interface to the driver, and what both sides share; whose turn
+//! it is, in `turns`.
 
-use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Fault, Interval, Model, Plan, Role, Step};
-use crate::queue::Queue;
-use crate::slab::{Slab, Standing};
-
-use super::fault_words::of_errno;
-use super::packet::{MechanismTag, Packet, ReceiveId, SendId, TransferKey};
-use super::receiver::Inbound;
-use super::sender::Outgoing;
+use super::errno_text::of_errno;
+use super::packet::{Packet, ReceiveId, SendId, TransferKey};
+use super::side::{Inbound, Outgoing, Phase, Side};
 use super::types::{Action, Incoming, ProtocolError, TransferError};
+use crate::base::short_queue::Queue;
+use crate::base::slab::{Slab, SlotStatus};
+use crate::vocabulary::identity::PeerKey;
+use crate::vocabulary::model::{Model, Role};
+use crate::vocabulary::transfer::{Cookie, Fault};
 
 /// All transfers of one endpoint.
 ///
@@ -29,157 +29,21 @@ pub struct Machine {
     pub(super) packets: Queue<(PeerKey, Packet)>,
     /// Transfers that take turns, but for helping sends. One that is no longer active stays until its
     /// turn comes; `Side::in_ring` keeps it from standing here twice.
-    ring: Queue<TransferKey>,
+    pub(super) ring: Queue<TransferKey>,
     /// Active sends of the Both model, which take turns among themselves: the
     /// receivers do without them, so they come when nothing else moves.
-    helpers: Queue<TransferKey>,
-    active: usize,
+    pub(super) helpers: Queue<TransferKey>,
+    pub(super) active: usize,
     /// How many of the active ones stand in `helpers`.
-    active_helpers: usize,
+    pub(super) active_helpers: usize,
     /// Turns in `ring` since a helper had one: in all, and how many at the end
     /// moved nothing.
-    turns: usize,
-    idle_turns: usize,
-}
-
-/// After so many turns of others in a row a helping send may look, without
-/// copying, whether the receiver has ended the message.
-const TURNS_BETWEEN_LOOKS: usize = 8;
-
-/// Where one end of a transfer is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
-    /// `Prepare` has not been answered.
-    Preparing,
-    /// The next word is the peer's.
-    Waiting,
-    /// `Start` has not been answered.
-    Starting,
-    /// Takes its turns.
-    Active,
-    /// Sender of a Cooperative transfer that has given everything, or of a Both
-    /// or Stream transfer that has left: the receiver is to say that it has it
-    /// all.
-    Drained,
-    /// `Leave` has not been answered.
-    Leaving,
-    /// A failure was reported to the peer, which is to answer.
-    Failed,
-}
-
-/// What both ends of a transfer have.
-#[derive(Debug)]
-pub(super) struct Side {
-    pub(super) peer: PeerKey,
-    pub(super) role: Role,
-    pub(super) phase: Phase,
-    /// `Prepare` went well and `Finish` has not been asked for.
-    pub(super) held: bool,
-    in_ring: bool,
-    in_helpers: bool,
-    pub(super) attempt: u8,
-    pub(super) mechanism: MechanismTag,
-    pub(super) model: Model,
-    /// What this attempt is to move.
-    pub(super) interval: Interval,
-    /// How much of it this end has moved, from the front.
-    pub(super) moved_bytes: u64,
-    /// Set while `Prepare` is unanswered, and for a send that leaves because its
-    /// receiver is dead: how to end once it is answered.
-    pub(super) doom: Option<TransferError>,
-    /// The failure for which a Both transfer is left: errno, and whether for good.
-    pub(super) leaving_for: Option<(i32, bool)>,
-    /// The last failure: errno, and in words.
-    pub(super) failure: Option<(i32, String)>,
-}
-
-impl Side {
-    pub(super) fn new(peer: PeerKey, role: Role, interval: Interval) -> Self {
-        Self {
-            peer,
-            role,
-            phase: Phase::Preparing,
-            held: false,
-            in_ring: false,
-            in_helpers: false,
-            attempt: 0,
-            mechanism: MechanismTag(0),
-            model: Model::Get,
-            interval,
-            moved_bytes: 0,
-            doom: None,
-            leaving_for: None,
-            failure: None,
-        }
-    }
-
-    /// What is asked of the mechanism, which is to see it through.
-    pub(super) fn plan(&self) -> Plan {
-        let Self { role, model, interval, .. } = *self;
-        Plan::new(role, model, interval)
-    }
-
-    /// Whether this is the sender of the Both model.
-    fn is_helper(&self) -> bool {
-        self.role == Role::Sender && self.model == Model::Both
-    }
-
-    /// Whether this is the sender of a stream that only waits for its end.
-    fn has_given_all(&self) -> bool {
-        self.role == Role::Sender
-            && self.model == Model::Stream
-            && self.phase == Phase::Active
-            && self.moved_bytes == self.interval.bytes()
-    }
-
-    /// First byte that this end has not moved.
-    pub(super) fn front(&self) -> u64 {
-        self.interval.start.saturating_add(self.moved_bytes)
-    }
-
-    /// Books a step.
-    fn advance(&mut self, bytes: u64, done: bool) -> Result<(), Fault> {
-        let left = self.interval.bytes() - self.moved_bytes;
-        if bytes > left {
-            return Err(breach(format!("a step reported {bytes} bytes where {left} were left")));
-        }
-        // But for Get and Put it is the receiver who counts.
-        let counts = self.role == Role::Receiver || self.model == Model::Put;
-        if done && counts && bytes != left {
-            return Err(breach(format!("it said done with {} bytes missing", left - bytes)));
-        }
-        self.moved_bytes += bytes;
-        Ok(())
-    }
-
-    /// How the transfer ends when no way is left.
-    pub(super) fn exhausted(&mut self) -> TransferError {
-        let (errno, reason) = self.failure.take().unwrap_or((0, "none was proposed".to_owned()));
-        TransferError::NoMechanism { errno, reason }
-    }
-
-    /// Whether a packet about `attempt` is about the present one. An older one
-    /// is ignored; a newer one cannot be.
-    pub(super) fn is_present(
-        &self,
-        attempt: u8,
-        id: u64,
-        packet: &'static str,
-    ) -> Result<bool, ProtocolError> {
-        if attempt > self.attempt {
-            return Err(ProtocolError::OutOfPlace { id, packet });
-        }
-        Ok(attempt == self.attempt)
-    }
-}
-
-/// The fault of a mechanism that breaks the trait's promises.
-fn breach(sentence: String) -> Fault {
-    Fault::Demote { errno: libc::EPROTO, for_good: true, sentence }
+    pub(super) turns: usize,
+    pub(super) empty_steps: usize,
 }
 
 /// What a fault says of its mechanism; nothing where the peer is dead.
-fn demotion(fault: Fault) -> Option<(i32, bool, String)> {
+pub(super) fn demotion(fault: Fault) -> Option<(i32, bool, String)> {
     match fault {
         Fault::PeerDead => None,
         Fault::Demote { errno, for_good, sentence } => Some((errno, for_good, sentence)),
@@ -199,7 +63,7 @@ impl Machine {
             active: 0,
             active_helpers: 0,
             turns: 0,
-            idle_turns: 0,
+            empty_steps: 0,
         }
     }
 
@@ -214,7 +78,7 @@ impl Machine {
         !self.packets.is_empty()
     }
 
-    /// Whether this transfer is under way.
+    /// Whether this transfer is in flight.
     #[inline]
     pub fn is_there(&self, key: TransferKey) -> bool {
         self.side(key).is_some()
@@ -244,36 +108,9 @@ impl Machine {
         self.active
     }
 
-    /// How many transfers are under way, whatever they wait for.
+    /// How many transfers are in flight, whatever they wait for.
     pub fn transfers(&self) -> usize {
         self.sends.len() + self.receives.len()
-    }
-
-    /// The answer to `Action::Prepare`.
-    pub fn prepared(&mut self, key: TransferKey, result: Result<&Cookie, Fault>) {
-        let Some(side) = self.side_mut(key) else { return };
-        if side.phase != Phase::Preparing {
-            return;
-        }
-        side.held = result.is_ok();
-        side.phase = Phase::Waiting;
-        if let Some(doom) = side.doom.take() {
-            return self.end(key, doom);
-        }
-        match (key, result) {
-            (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
-            (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
-            (_, Err(fault)) => {
-                let Some((errno, for_good, sentence)) = demotion(fault) else {
-                    return self.end(key, TransferError::PeerDead);
-                };
-                self.note(key, key.role(), errno, for_good, sentence);
-                match key {
-                    TransferKey::Send(id) => self.prepare_next(id),
-                    TransferKey::Receive(id) => self.demote(id, errno, for_good),
-                }
-            }
-        }
     }
 
     /// What the other side has said of its memory for the present attempt; unchecked.
@@ -292,131 +129,6 @@ impl Machine {
         match result {
             Ok(()) => self.enter(key, Phase::Active),
             Err(fault) => self.failed(key, fault),
-        }
-    }
-
-    /// Whose turn it is, and how many bytes it may move: each active transfer
-    /// gets `quota_bytes` in turn, so that a large one never starves a small
-    /// one. The driver calls `Lmt::step` and answers with [`Self::stepped`].
-    ///
-    /// A helping send comes when no other transfer can move; and now and then,
-    /// with no bytes to move, so that it sees its end.
-    pub fn next_step(&mut self, quota_bytes: u64) -> Option<(TransferKey, u64)> {
-        let others = self.active - self.active_helpers;
-        if self.active_helpers == 0 {
-            return self.next_of_ring(quota_bytes);
-        }
-        let all_idle = self.idle_turns >= others;
-        if all_idle || self.turns >= TURNS_BETWEEN_LOOKS {
-            (self.turns, self.idle_turns) = (0, 0);
-            return self.next_helper(if all_idle { quota_bytes } else { 0 });
-        }
-        self.turns += 1;
-        self.next_of_ring(quota_bytes)
-    }
-
-    fn next_of_ring(&mut self, quota_bytes: u64) -> Option<(TransferKey, u64)> {
-        while let Some(key) = self.ring.pop_front() {
-            let Some(side) = self.side_mut(key) else { continue };
-            if side.phase == Phase::Active && !side.is_helper() {
-                let left = side.interval.bytes() - side.moved_bytes;
-                self.ring.push_back(key);
-                return Some((key, quota_bytes.min(left.max(1))));
-            }
-            side.in_ring = false;
-        }
-        None
-    }
-
-    fn next_helper(&mut self, max_bytes: u64) -> Option<(TransferKey, u64)> {
-        while let Some(key) = self.helpers.pop_front() {
-            let Some(side) = self.side_mut(key) else { continue };
-            if side.phase == Phase::Active && side.is_helper() {
-                self.helpers.push_back(key);
-                return Some((key, max_bytes));
-            }
-            side.in_helpers = false;
-        }
-        None
-    }
-
-    /// The result of a step.
-    pub fn stepped(&mut self, key: TransferKey, result: Result<Step, Fault>) {
-        let Some(side) = self.side(key).filter(|side| side.phase == Phase::Active) else { return };
-        let is_helper = side.is_helper();
-        match result {
-            Ok(Step { bytes, done }) => self.moved(key, bytes, done),
-            Err(fault) => {
-                if !is_helper {
-                    self.idle_turns = 0;
-                }
-                self.failed(key, fault);
-            }
-        }
-    }
-
-    /// The result of a step that has moved so many bytes, and whether this end has done
-    /// its part.
-    pub fn moved(&mut self, key: TransferKey, bytes: u64, done: bool) {
-        let Some(side) = self.side_mut(key) else { return };
-        if side.phase != Phase::Active {
-            return;
-        }
-        let (is_left, is_helper) = (side.model.is_left(), side.is_helper());
-        if let Err(fault) = side.advance(bytes, done) {
-            return self.stepped(key, Err(fault));
-        }
-        if !is_helper {
-            self.idle_turns = if bytes == 0 && !done { self.idle_turns + 1 } else { 0 };
-        }
-        match key {
-            _ if !done => {}
-            _ if is_left => self.leave(key),
-            TransferKey::Send(id) => self.has_sent(id),
-            TransferKey::Receive(id) => self.has_received(id, false),
-        }
-    }
-
-    /// Has every helping send leave, and every stream that has given everything,
-    /// before the driver sleeps: who has left is
-    /// told of the end by a packet, which wakes the sleeper. There is nothing to
-    /// help with when nothing has moved for as long as it takes to fall asleep.
-    pub fn rest(&mut self) {
-        while let Some(key) = self.helpers.pop_front() {
-            let Some(side) = self.side_mut(key) else { continue };
-            side.in_helpers = false;
-            if side.phase == Phase::Active && side.is_helper() {
-                self.leave(key);
-            }
-        }
-        for _ in 0..self.ring.len() {
-            let Some(key) = self.ring.pop_front() else { return };
-            self.ring.push_back(key);
-            if self.side(key).is_some_and(Side::has_given_all) {
-                self.leave(key);
-            }
-        }
-    }
-
-    fn leave(&mut self, key: TransferKey) {
-        self.enter(key, Phase::Leaving);
-        self.actions.push_back(Action::Leave { key });
-    }
-
-    /// The answer to `Action::Leave`: whether both ends know that the message is
-    /// whole.
-    pub fn left(&mut self, key: TransferKey, both_know: bool) {
-        let Some(side) = self.side_mut(key) else { return };
-        if side.phase != Phase::Leaving {
-            return;
-        }
-        let doom = side.doom.take();
-        match (key, side.leaving_for.take()) {
-            (TransferKey::Receive(id), _) => self.has_received(id, both_know),
-            (TransferKey::Send(id), _) if both_know => self.end_send(id, Ok(())),
-            (TransferKey::Send(id), _) if doom.is_some() => self.end_send(id, doom.map_or(Ok(()), Err)),
-            (TransferKey::Send(id), Some((errno, for_good))) => self.fail(id, errno, for_good),
-            (TransferKey::Send(_), None) => self.enter(key, Phase::Drained),
         }
     }
 
@@ -478,7 +190,7 @@ impl Machine {
     fn end_if_with(&mut self, peer: PeerKey, key: TransferKey) {
         let Some(side) = self.side_mut(key).filter(|side| side.peer == peer) else { return };
         if side.role == Role::Sender && side.model.is_left() && side.phase == Phase::Active {
-            side.doom = Some(TransferError::PeerDead);
+            side.pending_error = Some(TransferError::PeerDead);
             self.leave(key);
         } else {
             self.end(key, TransferError::PeerDead);
@@ -499,7 +211,7 @@ impl Machine {
         }
     }
 
-    /// Whether a transfer that `peer` named is still under way; an error when
+    /// Whether a transfer that `peer` named is still in flight; an error when
     /// it cannot honestly know that name.
     pub(super) fn knows(&self, peer: PeerKey, key: TransferKey) -> Result<bool, ProtocolError> {
         let (id, standing) = match key {
@@ -507,24 +219,11 @@ impl Machine {
             TransferKey::Receive(ReceiveId(id)) => (id, self.receives.standing(id)),
         };
         match (standing, self.side(key)) {
-            (Standing::Live, Some(side)) if side.peer == peer => Ok(true),
-            (Standing::Live, _) => Err(ProtocolError::WrongPeer { id }),
-            (Standing::Stale, _) => Ok(false),
-            (Standing::Never, _) => Err(ProtocolError::UnknownTransfer { id }),
+            (SlotStatus::Live, Some(side)) if side.peer == peer => Ok(true),
+            (SlotStatus::Live, _) => Err(ProtocolError::WrongPeer { id }),
+            (SlotStatus::Stale, _) => Ok(false),
+            (SlotStatus::Never, _) => Err(ProtocolError::UnknownTransfer { id }),
         }
-    }
-
-    /// Puts one end into another phase.
-    pub(super) fn enter(&mut self, key: TransferKey, phase: Phase) {
-        let Some(side) = self.side_mut(key) else { return };
-        let was = std::mem::replace(&mut side.phase, phase);
-        let (is, was, is_helper) = (phase == Phase::Active, was == Phase::Active, side.is_helper());
-        let listed = if is_helper { &mut side.in_helpers } else { &mut side.in_ring };
-        if is && !std::mem::replace(listed, true) {
-            let list = if is_helper { &mut self.helpers } else { &mut self.ring };
-            list.push_back(key);
-        }
-        self.count(is_helper, is, was);
     }
 
     /// Takes a transfer out of its table, and drops it where it lies; whether it was there.
@@ -537,14 +236,6 @@ impl Machine {
             TransferKey::Receive(id) => self.receives.discard(id.0),
         }
         true
-    }
-
-    fn count(&mut self, is_helper: bool, is_active: bool, was_active: bool) {
-        let (more, less) = (usize::from(is_active), usize::from(was_active));
-        self.active = self.active + more - less;
-        if is_helper {
-            self.active_helpers = self.active_helpers + more - less;
-        }
     }
 
     /// Asks the mechanism to let go, if it holds anything.
@@ -573,7 +264,7 @@ impl Machine {
     }
 
     /// A mechanism failed on this side, in `start` or `step`.
-    fn failed(&mut self, key: TransferKey, fault: Fault) {
+    pub(super) fn failed(&mut self, key: TransferKey, fault: Fault) {
         let Some((errno, for_good, sentence)) = demotion(fault) else {
             return self.end(key, TransferError::PeerDead);
         };
@@ -596,7 +287,7 @@ impl Machine {
     pub(super) fn end(&mut self, key: TransferKey, error: TransferError) {
         let Some(side) = self.side_mut(key) else { return };
         if side.phase == Phase::Preparing {
-            side.doom = Some(error);
+            side.pending_error = Some(error);
             return;
         }
         match key {

@@ -4,9 +4,13 @@
 use super::*;
 use crate::rendezvous::packet::{Cts, Demote, Done, Fail, GiveUp, Retry, Rts};
 use crate::rendezvous::types::{Candidates, Choice, Received};
+use crate::vocabulary::identity::MechanismTag;
+use crate::vocabulary::transfer::{Interval, Step};
 
 const A: PeerKey = 10;
+
 const B: PeerKey = 20;
+
 const TAG: MechanismTag = MechanismTag(1);
 
 fn candidates(models: &[Model]) -> Candidates {

@@ -6,7 +6,7 @@
 //! knows no mechanism, so that an endpoint and an embedder with its own packets
 //! drive the very same code, and tests drive it through any interleaving.
 //!
-//! A message's way, each line one packet:
+//! A message's path, each line one packet:
 //!
 //! ```text
 //! Get          sender  RTS ->            receiver copies        <- DONE
@@ -44,17 +44,19 @@
 //! is known to see the end by itself.
 #![forbid(unsafe_code)]
 
-mod fault_words;
+mod errno_text;
 mod machine;
 pub mod packet;
 mod receiver;
 mod sender;
+mod side;
+mod turns;
 mod types;
 mod wire;
 
-pub use crate::identity::PeerKey;
+pub use crate::vocabulary::identity::{MechanismTag, PeerKey};
 pub use machine::Machine;
-pub use packet::{Cts, Demote, Done, MechanismTag, Packet, ReceiveId, Rts, SendId, TransferKey};
+pub use packet::{Cts, Demote, Done, Packet, ReceiveId, Rts, SendId, TransferKey};
 pub use types::{Action, Candidates, Choice, Incoming, ProtocolError, Received, TransferError};
 #[cfg(not(loom))]
 pub(crate) use wire::PacketWords;

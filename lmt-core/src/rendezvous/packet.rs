@@ -1,30 +1,8 @@
 //! The rendezvous packets; their form on the wire is in [`super::wire`].
 
-pub use super::wire::WireError;
-use crate::mechanism::{Cookie, Interval, Model, Role};
-
-/// A mechanism's name as it travels: the 32-bit FNV-1a hash of the name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
-pub struct MechanismTag(pub u32);
-
-impl MechanismTag {
-    /// The tag of the mechanism with this name.
-    ///
-    /// ```
-    /// use lmt_core::rendezvous::MechanismTag;
-    /// assert_eq!(MechanismTag::of("a"), MechanismTag(0xe40c292c));
-    /// ```
-    pub const fn of(name: &str) -> Self {
-        let bytes = name.as_bytes();
-        let mut hash = 0x811c_9dc5_u32;
-        let mut at = 0;
-        while at < bytes.len() {
-            hash = (hash ^ bytes[at] as u32).wrapping_mul(0x0100_0193);
-            at += 1;
-        }
-        Self(hash)
-    }
-}
+use crate::vocabulary::identity::MechanismTag;
+use crate::vocabulary::model::{Model, Role};
+use crate::vocabulary::transfer::{Cookie, Interval};
 
 /// A message on its way out, as its sender names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
@@ -195,6 +173,35 @@ pub enum Packet {
         send_id: SendId,
         /// Whether the message was still unmatched and is now forgotten.
         cancelled: bool,
+    },
+}
+
+/// Why bytes are not a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// No packet has this number.
+    #[error("packet kind {0} is unknown; both endpoints must speak the same version")]
+    Kind(u8),
+    /// Too short or too long for what it says it is.
+    #[error("a packet of kind {kind} came with {bytes} bytes instead of {expected}")]
+    Length {
+        /// What it says it is.
+        kind: u8,
+        /// How long it is.
+        bytes: usize,
+        /// How long it would have to be.
+        expected: usize,
+    },
+    /// A field holds what no sender writes.
+    #[error("a packet of kind {kind} holds {value} as its {field}, which means nothing")]
+    Field {
+        /// What it says it is.
+        kind: u8,
+        /// Which field.
+        field: &'static str,
+        /// What stands there.
+        value: u64,
     },
 }
 

@@ -1,48 +1,13 @@
 //! The receiver's side of the protocol.
 
-use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Interval, Model, Role};
-
-use super::fault_words::of_errno;
-use super::machine::{Machine, Phase, Side};
+use super::errno_text::of_errno;
+use super::machine::Machine;
 use super::packet::{Cts, Demote, Done, Fail, Packet, ReceiveId, Retry, Rts, SendId, TransferKey};
+use super::side::{Inbound, Phase};
 use super::types::{Action, ProtocolError, Received, TransferError};
-
-/// A matched message on its way in.
-#[derive(Debug)]
-pub(super) struct Inbound {
-    pub(super) side: Side,
-    /// The sender's name for it.
-    send_id: SendId,
-    /// The message's length, as its sender says.
-    total_bytes: u64,
-    /// How much of it the receive has room for.
-    received_bytes: u64,
-    /// Where what the sender has offered for the present attempt ends.
-    offered_end: u64,
-    /// The sender's cookie for the present attempt, unchecked.
-    pub(super) remote_cookie: Cookie,
-    /// Whether this end's memory is in shared buffers.
-    shared: bool,
-}
-
-impl Inbound {
-    /// A message that was announced so, of which the first `received_bytes` bytes come in.
-    fn new(peer: PeerKey, rts: &Rts, received_bytes: u64) -> Self {
-        let mut side = Side::new(peer, Role::Receiver, Interval { start: 0, end: received_bytes });
-        side.attempt = rts.attempt;
-        (side.mechanism, side.model) = (rts.mechanism, rts.model);
-        Self {
-            side,
-            send_id: rts.send_id,
-            total_bytes: rts.total_bytes,
-            received_bytes,
-            offered_end: rts.total_bytes,
-            remote_cookie: rts.cookie,
-            shared: false,
-        }
-    }
-}
+use crate::vocabulary::identity::PeerKey;
+use crate::vocabulary::model::{Model, Role};
+use crate::vocabulary::transfer::{Cookie, Interval};
 
 impl Machine {
     /// A receive with room for `capacity_bytes` has matched this message of
@@ -59,7 +24,7 @@ impl Machine {
     }
 
     /// A matched message comes into shared buffers, which its sender is to learn.
-    pub fn comes_into_shared(&mut self, id: ReceiveId) {
+    pub fn matched_into_shared(&mut self, id: ReceiveId) {
         if let Some(inbound) = self.receives.get_mut(id.0) {
             inbound.shared = true;
         }

@@ -1,43 +1,13 @@
 //! The sender's side of the protocol.
 
-use crate::identity::PeerKey;
-use crate::mechanism::{Cookie, Interval, Model, Role};
-
-use super::fault_words::of_errno;
-use super::machine::{Machine, Phase, Side};
-use super::packet::{
-    Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
-};
+use super::errno_text::of_errno;
+use super::machine::{Machine, demotion};
+use super::packet::{Cts, Demote, Done, Fail, GiveUp, Packet, Retry, Rts, SendId, TransferKey};
+use super::side::{Outgoing, Phase, Side};
 use super::types::{Action, Candidates, ProtocolError, TransferError};
-
-/// A message on its way out.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    pub(super) side: Side,
-    total_bytes: u64,
-    candidates: Candidates,
-    /// Index of the candidate to try next.
-    next_candidate: usize,
-    /// Whether the peer has been told of the message.
-    announced: bool,
-    /// The receiver's name for it, once CTS or DEMOTE has said it.
-    remote: Option<ReceiveId>,
-    /// The receiver's cookie for the present attempt, unchecked.
-    pub(super) remote_cookie: Cookie,
-    cancel_sent: bool,
-}
-
-impl Outgoing {
-    /// Whether it is announced, and nothing is known of a receive that matched.
-    fn is_unanswered(&self) -> bool {
-        let waits = match self.side.model {
-            // Its sender goes ahead, and may have failed, before anybody answers.
-            Model::Stream => self.side.phase != Phase::Preparing,
-            _ => self.side.phase == Phase::Waiting,
-        };
-        waits && self.remote.is_none()
-    }
-}
+use crate::vocabulary::identity::{MechanismTag, PeerKey};
+use crate::vocabulary::model::{Model, Role};
+use crate::vocabulary::transfer::{Cookie, Fault, Interval};
 
 impl Machine {
     /// Begins to send a message of `total_bytes` by the first of `candidates`
@@ -62,6 +32,33 @@ impl Machine {
             self.prepare_next(id);
         }
         id
+    }
+
+    /// The answer to `Action::Prepare`, which either side may have asked for.
+    pub fn prepared(&mut self, key: TransferKey, result: Result<&Cookie, Fault>) {
+        let Some(side) = self.side_mut(key) else { return };
+        if side.phase != Phase::Preparing {
+            return;
+        }
+        side.held = result.is_ok();
+        side.phase = Phase::Waiting;
+        if let Some(pending_error) = side.pending_error.take() {
+            return self.end(key, pending_error);
+        }
+        match (key, result) {
+            (TransferKey::Send(id), Ok(cookie)) => self.announce(id, cookie),
+            (TransferKey::Receive(id), Ok(cookie)) => self.answer(id, cookie),
+            (_, Err(fault)) => {
+                let Some((errno, for_good, sentence)) = demotion(fault) else {
+                    return self.end(key, TransferError::PeerDead);
+                };
+                self.note(key, key.role(), errno, for_good, sentence);
+                match key {
+                    TransferKey::Send(id) => self.prepare_next(id),
+                    TransferKey::Receive(id) => self.demote(id, errno, for_good),
+                }
+            }
+        }
     }
 
     /// Books a short message that the driver itself carries and whose sender
@@ -91,7 +88,7 @@ impl Machine {
         let peer = outgoing.side.peer;
         match outgoing.side.phase {
             Phase::Preparing if !outgoing.announced => {
-                outgoing.side.doom.get_or_insert(TransferError::Cancelled);
+                outgoing.side.pending_error.get_or_insert(TransferError::Cancelled);
             }
             _ if outgoing.is_unanswered() && !outgoing.cancel_sent => {
                 outgoing.cancel_sent = true;
@@ -104,7 +101,7 @@ impl Machine {
     /// Prepares the next candidate, or gives up when there is none. A message
     /// that was never announced is announced all the same, by no mechanism: the
     /// receive that matches it must end with the error too.
-    pub(super) fn prepare_next(&mut self, id: SendId) {
+    fn prepare_next(&mut self, id: SendId) {
         let Some(outgoing) = self.sends.get_mut(id.0) else { return };
         let side = &mut outgoing.side;
         let peer = side.peer;
@@ -131,7 +128,7 @@ impl Machine {
     }
 
     /// Tells the receiver of the message, or of the next attempt at it.
-    pub(super) fn announce(&mut self, id: SendId, cookie: &Cookie) {
+    fn announce(&mut self, id: SendId, cookie: &Cookie) {
         let Some(outgoing) = self.sends.get_mut(id.0) else { return };
         let side = &mut outgoing.side;
         side.phase = Phase::Waiting;

@@ -1,9 +1,9 @@
 //! What goes into a [`super::Machine`] and what comes out.
 
-use crate::identity::PeerKey;
-use crate::mechanism::{Interval, Model, Plan, Role};
-
-use super::packet::{MechanismTag, ReceiveId, Rts, SendId, TransferKey};
+use super::packet::{ReceiveId, Rts, SendId, TransferKey};
+use crate::vocabulary::identity::{MechanismTag, PeerKey};
+use crate::vocabulary::model::{Model, Role};
+use crate::vocabulary::transfer::{Interval, Plan};
 
 /// One way to move a message: a mechanism and who copies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,7 +120,7 @@ pub enum Action {
         /// The part of the message that is to be moved.
         interval: Interval,
     },
-    /// Call `Lmt::leave` and answer with `Machine::left`: in the Both model, when
+    /// Call `SharedCompletion::leave` and answer with `Machine::left`: in the Both model, when
     /// this end has done its part, has failed or is to rest.
     Leave {
         /// The transfer.

@@ -9,56 +9,41 @@
 use zerocopy::IntoBytes;
 
 use super::packet::{
-    Cts, Demote, Done, Fail, GiveUp, MechanismTag, Packet, ReceiveId, Retry, Rts, SendId, TransferKey,
+    Cts, Demote, Done, Fail, GiveUp, Packet, ReceiveId, Retry, Rts, SendId, TransferKey, WireError,
 };
-use crate::mechanism::{Cookie, Interval, Model};
-
-/// Why bytes are not a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WireError {
-    /// No packet has this number.
-    #[error("packet kind {0} is unknown; both endpoints must speak the same version")]
-    Kind(u8),
-    /// Too short or too long for what it says it is.
-    #[error("a packet of kind {kind} came with {bytes} bytes instead of {expected}")]
-    Length {
-        /// What it says it is.
-        kind: u8,
-        /// How long it is.
-        bytes: usize,
-        /// How long it would have to be.
-        expected: usize,
-    },
-    /// A field holds what no sender writes.
-    #[error("a packet of kind {kind} holds {value} as its {field}, which means nothing")]
-    Field {
-        /// What it says it is.
-        kind: u8,
-        /// Which field.
-        field: &'static str,
-        /// What stands there.
-        value: u64,
-    },
-}
+use crate::vocabulary::identity::MechanismTag;
+use crate::vocabulary::model::Model;
+use crate::vocabulary::transfer::{Cookie, Interval};
 
 const WORD_BYTES: usize = size_of::<u64>();
+
 /// The head, and the numbers of the longest body.
-const MOST_BEFORE_COOKIE: usize = 1 + 4;
-const WORDS: usize = MOST_BEFORE_COOKIE + Cookie::MAX_BYTES / WORD_BYTES;
+const MAX_BEFORE_COOKIE: usize = 1 + 4;
+
+const WORDS: usize = MAX_BEFORE_COOKIE + Cookie::MAX_BYTES / WORD_BYTES;
+
 // An RTS, and a CTS for all that was announced, travel with a cookie of 16 bytes in the 40
 // that a line of the inbox has.
 const _: () = assert!((3 * WORD_BYTES + 16) <= 40 && WORDS * WORD_BYTES == Packet::MAX_BYTES);
 
 const RTS: u8 = 1;
+
 const CTS: u8 = 2;
+
 const DONE: u8 = 3;
+
 const DEMOTE: u8 = 4;
+
 const FAIL: u8 = 5;
+
 const RETRY: u8 = 6;
+
 const GIVE_UP: u8 = 7;
+
 const CANCEL: u8 = 8;
+
 const CANCEL_REPLY: u8 = 9;
+
 const CTS_PART: u8 = 10;
 
 /// In the flag of DEMOTE: the receiver's buffer is in shared memory.
@@ -252,7 +237,7 @@ fn read(head: Head, at: impl Fn(usize) -> u64, cookie: impl Fn() -> Cookie) -> R
 
 impl Packet {
     /// The most bytes a packet takes.
-    pub const MAX_BYTES: usize = WORD_BYTES * MOST_BEFORE_COOKIE + Cookie::MAX_BYTES;
+    pub const MAX_BYTES: usize = WORD_BYTES * MAX_BEFORE_COOKIE + Cookie::MAX_BYTES;
 
     /// The packet in words.
     #[inline]

@@ -1,6 +1,5 @@
-use proptest::prelude::*;
-
 use super::*;
+use proptest::prelude::*;
 
 fn model() -> impl Strategy<Value = Model> {
     prop::sample::select(&[Model::Get, Model::Put, Model::Cooperative, Model::Both, Model::Stream][..])
@@ -120,6 +119,6 @@ fn the_announcement_of_contiguous_memory_and_its_answer_fit_a_line() {
     let rts = Rts { send_id, total_bytes: 9, attempt: 0, mechanism, model: Model::Both, cookie };
     let cts = Cts { send_id, receive_id, attempt: 0, interval: None, shared: true, cookie };
     for packet in [Packet::Rts(rts), Packet::Cts(cts)] {
-        assert_eq!(packet.encode(&mut [0; Packet::MAX_BYTES]), crate::inbox::INLINE_BYTES);
+        assert_eq!(packet.encode(&mut [0; Packet::MAX_BYTES]), crate::queue::INLINE_BYTES);
     }
 }

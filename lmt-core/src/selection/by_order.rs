@@ -1,11 +1,12 @@
 //! The policy without rules: the mechanisms in their order.
 
 use super::{
-    Decisions, Explanation, KnownMechanism, Message, NOT_SHARED, NotTaken, Policy, Range, Situation, Source,
-    Taken, WayName, Why,
+    Decisions, Explanation, Message, NOT_SHARED, NotTaken, PathName, Policy, Range, Situation, Source, Taken,
+    Why,
 };
-use crate::mechanism::{Model, SharedEnds};
+use crate::mechanism::KnownMechanism;
 use crate::rendezvous::{Candidates, Choice};
+use crate::vocabulary::model::{Model, SharedEnds};
 
 /// The mechanisms in the order in which they were registered, or in which the
 /// configuration names them; messages up to `eager_max_bytes` travel in cells.
@@ -16,7 +17,7 @@ pub struct ByOrder {
 
 impl ByOrder {
     /// For an endpoint without cells, whose embedder carries short messages
-    /// itself ([`crate::door`]).
+    /// itself ([`crate::device`]).
     #[must_use]
     pub const fn without_eager(self) -> Self {
         Self { has_no_cells: true }
@@ -25,7 +26,7 @@ impl ByOrder {
     /// The longest message that travels in cells, if any does.
     fn eager_max_bytes(self, situation: &Situation<'_>) -> Option<u64> {
         let has_cells = !self.has_no_cells && !situation.is_one_sided;
-        has_cells.then(|| situation.most_eager_bytes().min(situation.config.eager_max_bytes))
+        has_cells.then(|| situation.largest_eager_bytes().min(situation.config.eager_max_bytes))
     }
 }
 
@@ -72,12 +73,12 @@ impl Policy for ByOrder {
 fn not_taken(known: &KnownMechanism, ends: SharedEnds, is_connected: bool, eager: bool) -> NotTaken {
     let reason = known.standing.reason.as_ref();
     let (why, sentence) = match (reason, known.is_available()) {
-        _ if !is_connected => (Why::Unknown, "the two have not met yet".to_owned()),
+        _ if !is_connected => (Why::Unknown, "the two are not connected yet".to_owned()),
         (Some(reason), false) => (Why::Unavailable, reason.to_string()),
         (None, false) => (Why::Unavailable, "it does not work in the peer's process".to_owned()),
         _ if eager => (Why::NotNeeded, "the message is short enough for cells".to_owned()),
         _ if !known.reaches(ends) => (Why::NotShared, NOT_SHARED.to_owned()),
-        _ => (Why::Later, "it stands later in the order".to_owned()),
+        _ => (Why::Later, "it comes later in the order".to_owned()),
     };
     let errno = reason.filter(|r| why == Why::Unavailable && r.errno != 0).map(|r| r.errno);
     NotTaken { mechanism: known.name.to_owned(), why, sentence, errno }
@@ -85,16 +86,16 @@ fn not_taken(known: &KnownMechanism, ends: SharedEnds, is_connected: bool, eager
 
 /// The ways that work between such ends, in order, each once, with their mechanisms' names.
 fn ways(situation: &Situation<'_>, ends: SharedEnds) -> Vec<(&'static str, Choice)> {
-    let reached = ways_where(situation, |known, model| known.reach.allows(model, ends));
+    let reached = paths_where(situation, |known, model| known.reach.allows(model, ends));
     match &situation.config.mechanisms {
         // Nothing else may be taken: what is not known to reach the memory of both
         // is tried, or says why it does not.
-        Some(_) if reached.is_empty() => ways_where(situation, |_, _| true),
+        Some(_) if reached.is_empty() => paths_where(situation, |_, _| true),
         _ => reached,
     }
 }
 
-fn ways_where(
+fn paths_where(
     situation: &Situation<'_>,
     is_reached: impl Fn(&KnownMechanism, Model) -> bool,
 ) -> Vec<(&'static str, Choice)> {
@@ -107,10 +108,10 @@ fn ways_where(
         }
     };
     match &situation.config.mechanisms {
-        None => all_ways(situation).for_each(|(known, model)| add(known, model)),
+        None => every_path(situation).for_each(|(known, model)| add(known, model)),
         Some(names) => {
-            for wanted in names.iter().filter_map(|name| name.parse::<WayName>().ok()) {
-                all_ways(situation)
+            for wanted in names.iter().filter_map(|name| name.parse::<PathName>().ok()) {
+                every_path(situation)
                     .filter(|(known, model)| wanted.means(known.name, *model))
                     .for_each(|(known, model)| add(known, model));
             }
@@ -119,7 +120,7 @@ fn ways_where(
     ways
 }
 
-fn all_ways<'a>(situation: &Situation<'a>) -> impl Iterator<Item = (&'a KnownMechanism, Model)> {
+fn every_path<'a>(situation: &Situation<'a>) -> impl Iterator<Item = (&'a KnownMechanism, Model)> {
     situation.mechanisms.iter().flat_map(|known| known.models.iter().map(move |model| (known, *model)))
 }
 

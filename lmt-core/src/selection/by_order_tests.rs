@@ -1,17 +1,17 @@
 use super::*;
-use crate::config::Config;
-use crate::cpu_set::CpuSet;
-use crate::mechanism::{Abilities, Unavailable};
-use crate::mechanisms::Standing;
+use crate::base::cpu_set::CpuSet;
+use crate::mechanism::MechanismStatus;
+use crate::vocabulary::config::Config;
+use crate::vocabulary::peer_facts::{Abilities, Unavailable};
 
 const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 fn known(name: &'static str, models: &'static [Model], refusal: Option<i32>) -> KnownMechanism {
     let standing = match refusal {
-        None => Standing { ours: ABLE, theirs: ABLE, reason: None },
+        None => MechanismStatus { ours: ABLE, theirs: ABLE, reason: None },
         Some(errno) => {
             let reason = Unavailable { errno, sentence: format!("{name} was refused") };
-            Standing { reason: Some(reason), ..Standing::default() }
+            MechanismStatus { reason: Some(reason), ..MechanismStatus::default() }
         }
     };
     KnownMechanism::new(name, models, standing)
@@ -31,7 +31,7 @@ fn explain(config: &Config, bytes: u64) -> Explanation {
         mechanisms: &mechanisms,
         config,
         is_connected: true,
-        has_box: true,
+        has_fast_box: true,
         is_one_sided: false,
     };
     ByOrder::default().explain(&situation, &Message::of_bytes(bytes))

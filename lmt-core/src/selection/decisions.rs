@@ -22,7 +22,7 @@ struct Row {
     max_readers: u32,
     usual: Candidates,
     /// As `usual`, with what reads this process behind all else.
-    crowded: Candidates,
+    at_reader_limit: Candidates,
 }
 
 /// What is decided for all messages to one peer.
@@ -73,7 +73,7 @@ impl Decisions {
     pub fn candidates(&self, message: &Message) -> &Candidates {
         match self.row(message) {
             None => &Candidates::NONE,
-            Some(row) if message.readers >= row.max_readers => &row.crowded,
+            Some(row) if message.readers >= row.max_readers => &row.at_reader_limit,
             Some(row) => &row.usual,
         }
     }
@@ -98,8 +98,9 @@ impl Row {
         let Range { up_to_bytes, candidates: usual, max_readers } = range;
         let reads = |choice: &&Choice| choice.model.reads_sender();
         let choices = usual.as_slice().iter();
-        let crowded = choices.clone().filter(|c| !reads(c)).chain(choices.filter(reads)).copied().collect();
-        Self { up_to_bytes, max_readers, usual, crowded }
+        let at_reader_limit =
+            choices.clone().filter(|c| !reads(c)).chain(choices.filter(reads)).copied().collect();
+        Self { up_to_bytes, max_readers, usual, at_reader_limit }
     }
 }
 

@@ -1,14 +1,16 @@
 use super::*;
-use crate::mechanism::Model;
-use crate::rendezvous::MechanismTag;
 use crate::selection::{Hints, Warmth};
+use crate::vocabulary::identity::MechanismTag;
+use crate::vocabulary::model::Model;
 
 const fn choice(number: u32, model: Model) -> Choice {
     Choice { mechanism: MechanismTag(number), model }
 }
 
 const READ: Choice = choice(1, Model::Get);
+
 const WRITE: Choice = choice(2, Model::Put);
+
 const BOTH: Choice = choice(3, Model::Cooperative);
 
 fn range(up_to_bytes: u64, max_readers: u32, choices: &[Choice]) -> Range {

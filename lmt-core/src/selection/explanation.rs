@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::mechanism::Model;
+use crate::vocabulary::model::Model;
 
 /// The way that a message takes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -179,7 +179,7 @@ impl fmt::Display for Taken {
                 write!(f, "{mechanism} ({model}: {who})")
             }
             Self::Within => f.write_str("one copy within the process"),
-            Self::Unknown => f.write_str("not known before the two have met"),
+            Self::Unknown => f.write_str("not known before the two are connected"),
             Self::Nothing => f.write_str("nothing: no mechanism works with this peer"),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::SharedEnds;
+use crate::vocabulary::model::SharedEnds;
 
 /// Whether a message's bytes are in the sender's cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]

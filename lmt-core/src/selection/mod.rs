@@ -1,85 +1,33 @@
-//! Which way a message takes: the questions, the answers, and the table of
+//! Which path a message takes: the questions, the answers, and the table of
 //! decisions that an endpoint keeps for each peer.
 //!
 //! The core asks a [`Policy`] once for each peer, when it is connected and when
-//! what works with it changes, and looks into the [`Decisions`] for each
+//! what works with it changes, and consults the [`Decisions`] for each
 //! message. Policies that know topology, rules and calibrations are outside;
 //! [`ByOrder`] is what there is without one.
+//!
+//! It decides and explains, and moves no byte. It must not know the protocol, nor
+//! any mechanism by its name.
 
 mod by_order;
 mod decisions;
 mod explanation;
 mod message;
 mod one_sided;
+mod path_name;
 mod table;
-mod way;
 
+use crate::base::cpu_set::CpuSet;
+pub use crate::mechanism::KnownMechanism;
+use crate::vocabulary::config::Config;
 pub use by_order::ByOrder;
 pub use decisions::{Decisions, Range};
 pub use explanation::{Explanation, NOT_SHARED, NotTaken, Source, Taken, Why};
 pub use message::{Hints, Message, Reuse, Variant, Warmth};
 pub use one_sided::OneSided;
 pub(crate) use one_sided::Orders;
+pub use path_name::{PathName, PathNameError};
 pub(crate) use table::Selection;
-pub use way::{WayName, WayNameError};
-
-use crate::config::Config;
-use crate::cpu_set::CpuSet;
-use crate::mechanism::{Model, Reach, SharedEnds};
-use crate::mechanisms::Standing;
-use crate::rendezvous::MechanismTag;
-
-/// One mechanism of an endpoint, with what is known of it with one peer.
-#[derive(Clone, Debug)]
-pub struct KnownMechanism {
-    /// Its name.
-    pub name: &'static str,
-    /// Its name on the wire.
-    pub tag: MechanismTag,
-    /// The models it can do, the preferred one first.
-    pub models: &'static [Model],
-    /// Which memory it copies from and to.
-    pub reach: Reach,
-    /// Whether it copies declared memory ([`crate::mechanism::Lmt::copies_declared`]).
-    pub copies_declared: bool,
-    /// How many times as long as a plain copy its copies take on this machine
-    /// ([`crate::mechanism::Lmt::times_plain_copy`]); nothing where it does not say, or
-    /// does not work with the peer.
-    pub times_plain_copy: Option<f32>,
-    /// What the two processes found out by trying; nothing before they met.
-    pub standing: Standing,
-}
-
-impl KnownMechanism {
-    /// One that says nothing else of itself: it copies any memory, and none that is
-    /// only declared.
-    pub const fn new(name: &'static str, models: &'static [Model], standing: Standing) -> Self {
-        Self {
-            name,
-            tag: MechanismTag::of(name),
-            models,
-            reach: Reach::AnyMemory,
-            copies_declared: false,
-            times_plain_copy: None,
-            standing,
-        }
-    }
-
-    /// Whether a message can go to the peer in this model.
-    pub fn allows(&self, model: Model) -> bool {
-        self.models.contains(&model) && self.standing.ours.allow_sending(self.standing.theirs, model)
-    }
-
-    /// Whether messages between such ends can go by it, as far as memory counts.
-    pub fn reaches(&self, ends: SharedEnds) -> bool {
-        self.models.iter().any(|model| self.reach.allows(*model, ends))
-    }
-
-    /// Whether a message can go to the peer by this mechanism at all.
-    pub fn is_available(&self) -> bool {
-        self.models.iter().any(|model| self.allows(*model))
-    }
-}
 
 /// All that a policy may know when it decides for one peer.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +47,7 @@ pub struct Situation<'a> {
     pub is_connected: bool,
     /// Whether the peer gives this endpoint a fast box for its messages, or may do
     /// so when they meet.
-    pub has_box: bool,
+    pub has_fast_box: bool,
     /// Whether it is asked for gets or puts ([`OneSided`]): none of them goes in cells,
     /// and who copies is given.
     pub is_one_sided: bool,
@@ -107,8 +55,12 @@ pub struct Situation<'a> {
 
 impl Situation<'_> {
     /// What the longest message in cells can be between the two, whoever says more.
-    pub const fn most_eager_bytes(&self) -> u64 {
-        if self.has_box { crate::config::EAGER_MOST_BYTES } else { self.config.boxless_eager_max_bytes }
+    pub const fn largest_eager_bytes(&self) -> u64 {
+        if self.has_fast_box {
+            crate::vocabulary::config::EAGER_MAX_BYTES
+        } else {
+            self.config.inbox_eager_max_bytes
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 //! put one to the owner. Who copies is given: so of a way that a rule or a
 //! configuration names, the mechanism counts and not the model.
 
-use super::{Decisions, Explanation, Hints, KnownMechanism, Message, Policy, Situation, Taken, Variant};
-use crate::mechanism::{Abilities, Direction, Model, Unavailable};
-use crate::mechanisms::{Mechanisms, Standing};
+use super::{Decisions, Explanation, Hints, Message, Policy, Situation, Taken, Variant};
+use crate::mechanism::{Direction, KnownMechanism, MESSAGES_ONLY, MechanismStatus, Mechanisms};
 use crate::rendezvous::Candidates;
+use crate::vocabulary::model::Model;
+use crate::vocabulary::peer_facts::{Abilities, Unavailable};
 
 /// Gets or puts between two processes, of which the one here copies.
 ///
@@ -26,7 +27,7 @@ use crate::rendezvous::Candidates;
 ///     mechanisms: &[],
 ///     config: &config,
 ///     is_connected: true,
-///     has_box: true,
+///     has_fast_box: true,
 ///     is_one_sided: false,
 /// };
 /// let gets = OneSided::new(&situation, Direction::Get);
@@ -38,9 +39,6 @@ pub struct OneSided<'a> {
     direction: Direction,
     mechanisms: Vec<KnownMechanism>,
 }
-
-/// What is said of a mechanism that copies messages only.
-const MESSAGES_ONLY: &str = "it moves messages and cannot reach a peer's declared memory";
 
 impl<'a> OneSided<'a> {
     /// Those of one direction, where a message from here to there has this situation.
@@ -97,7 +95,7 @@ fn turned(known: &KnownMechanism, direction: Direction) -> KnownMechanism {
         Direction::Get => &[Model::Get, Model::Put, Model::Both],
         Direction::Put => &[Model::Put, Model::Get, Model::Both],
     };
-    let can = known.copies_declared
+    let can = known.copies_registered
         && match direction {
             Direction::Get => known.standing.ours.read,
             Direction::Put => known.standing.ours.write,
@@ -106,10 +104,10 @@ fn turned(known: &KnownMechanism, direction: Direction) -> KnownMechanism {
     let messages_only = || Unavailable { errno: 0, sentence: MESSAGES_ONLY.to_owned() };
     let reason = match &known.standing.reason {
         _ if can => None,
-        None if !known.copies_declared => Some(messages_only()),
+        None if !known.copies_registered => Some(messages_only()),
         reason => reason.clone(),
     };
-    let standing = Standing { ours: abilities, theirs: abilities, reason };
+    let standing = MechanismStatus { ours: abilities, theirs: abilities, reason };
     KnownMechanism { models, standing, ..known.clone() }
 }
 

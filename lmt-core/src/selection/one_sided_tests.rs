@@ -1,15 +1,16 @@
 use super::*;
-use crate::config::Config;
-use crate::cpu_set::CpuSet;
+use crate::base::cpu_set::CpuSet;
 use crate::selection::ByOrder;
+use crate::vocabulary::config::Config;
 
 const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
+
 const READS: Abilities = Abilities { read: true, write: false, cooperate: false };
 
-fn known(name: &'static str, ours: Abilities, copies_declared: bool) -> KnownMechanism {
-    let standing = Standing { ours, theirs: Abilities::default(), reason: None };
+fn known(name: &'static str, ours: Abilities, copies_registered: bool) -> KnownMechanism {
+    let standing = MechanismStatus { ours, theirs: Abilities::default(), reason: None };
     let models: &[Model] = &[Model::Both, Model::Put];
-    KnownMechanism { copies_declared, ..KnownMechanism::new(name, models, standing) }
+    KnownMechanism { copies_registered, ..KnownMechanism::new(name, models, standing) }
 }
 
 /// The way of a get or a put, and those behind it.
@@ -30,7 +31,7 @@ fn ways(names: Option<&[&str]>, direction: Direction) -> Vec<String> {
         mechanisms: &mechanisms,
         config: &config,
         is_connected: true,
-        has_box: true,
+        has_fast_box: true,
         is_one_sided: false,
     };
     // Even what is short goes in no cells.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Decisions, Explanation, KnownMechanism, Message, OneSided, Orders, Policy, Situation, Taken};
-use crate::config::Config;
-use crate::cpu_set::CpuSet;
-use crate::mechanism::Direction;
-use crate::mechanisms::Mechanisms;
-use crate::rendezvous::{Candidates, PeerKey};
+use super::{Decisions, Explanation, Message, OneSided, Orders, Policy, Situation, Taken};
+use crate::base::cpu_set::CpuSet;
+use crate::mechanism::{Direction, KnownMechanism, Mechanisms};
+use crate::rendezvous::Candidates;
+use crate::vocabulary::config::Config;
+use crate::vocabulary::identity::PeerKey;
 
 /// A policy, and what it has decided.
 pub(crate) struct Selection {
@@ -28,7 +28,7 @@ pub(crate) struct Selection {
 /// What is known and decided for one peer.
 struct Table {
     there: CpuSet,
-    has_box: bool,
+    has_fast_box: bool,
     /// Its place in [`Selection::members`] while it is connected.
     member: Option<usize>,
     /// The version of what is known of the mechanisms, and of the group, for
@@ -44,7 +44,7 @@ impl Table {
     fn new() -> Self {
         let decisions = Arc::new(Decisions::new(0, |_| Vec::new()));
         let there = CpuSet::EMPTY;
-        Self { there, has_box: true, member: None, versions: None, decisions, one_sided: [None, None] }
+        Self { there, has_fast_box: true, member: None, versions: None, decisions, one_sided: [None, None] }
     }
 }
 
@@ -62,13 +62,13 @@ impl Selection {
 
     /// Learns of a peer that is connected from now on where it may run, and whether
     /// it gives a fast box.
-    pub fn meet(&mut self, peer: PeerKey, there: CpuSet, has_box: bool) {
+    pub fn meet(&mut self, peer: PeerKey, there: CpuSet, has_fast_box: bool) {
         let index = peer as usize;
         if self.tables.len() <= index {
             self.tables.resize_with(index + 1, Table::new);
         }
         self.leave(index);
-        self.tables[index] = Table { there, has_box, member: Some(self.members.len()), ..Table::new() };
+        self.tables[index] = Table { there, has_fast_box, member: Some(self.members.len()), ..Table::new() };
         self.members.push(peer);
         self.processes.push(there);
         self.group_changed();
@@ -234,7 +234,7 @@ fn half(known: &KnownMechanism) -> Option<String> {
         None if ours.read && ours.write => {
             format!("{name} works in part: only this process can copy; the peer's own explanation says why")
         }
-        None => format!("{name} works in part: it is refused one of its ways between the two"),
+        None => format!("{name} works in part: one of its models is refused between the two"),
     })
 }
 
@@ -245,9 +245,9 @@ fn situation<'a>(
     mechanisms: &'a [KnownMechanism],
     config: &'a Config,
 ) -> Situation<'a> {
-    let (there, has_box, is_connected) = (&table.there, table.has_box, table.member.is_some());
+    let (there, has_fast_box, is_connected) = (&table.there, table.has_fast_box, table.member.is_some());
     let is_one_sided = false;
-    Situation { here, there, processes, mechanisms, config, is_connected, has_box, is_one_sided }
+    Situation { here, there, processes, mechanisms, config, is_connected, has_fast_box, is_one_sided }
 }
 
 #[cfg(test)]

@@ -1,20 +1,22 @@
 use super::*;
-use crate::mechanism::{Abilities, Model, Reach, Unavailable};
-use crate::mechanisms::Standing;
-use crate::rendezvous::MechanismTag;
+use crate::mechanism::MechanismStatus;
+use crate::vocabulary::identity::MechanismTag;
+use crate::vocabulary::model::{Model, Reach};
+use crate::vocabulary::peer_facts::{Abilities, Unavailable};
 
 const ALL: Abilities = Abilities { read: true, write: true, cooperate: false };
+
 const NONE: Abilities = Abilities { read: false, write: false, cooperate: false };
 
 fn note(ours: Abilities, theirs: Abilities, reason: Option<Unavailable>) -> Option<String> {
-    let standing = Standing { ours, theirs, reason };
+    let standing = MechanismStatus { ours, theirs, reason };
     let models = &[Model::Get, Model::Put];
     half(&KnownMechanism {
         name: "copier",
         tag: MechanismTag::of("copier"),
         models,
         reach: Reach::AnyMemory,
-        copies_declared: true,
+        copies_registered: true,
         times_plain_copy: None,
         standing,
     })
@@ -30,5 +32,5 @@ fn what_works_in_part_is_noted_with_its_reason() {
     let other = note(ALL, NONE, None).unwrap();
     assert!(other.contains("only this process can copy"), "{other}");
     let one_way = note(Abilities { read: true, ..NONE }, Abilities { read: true, ..NONE }, None).unwrap();
-    assert!(one_way.contains("one of its ways"), "{one_way}");
+    assert!(one_way.contains("one of its models"), "{one_way}");
 }

@@ -54,7 +54,7 @@ pub struct Tally {
     pub protocol_errors: u64,
     pub receives_cancelled: u64,
     pub taken: u64,
-    pub most_unexpected: usize,
+    pub max_unexpected: usize,
 }
 
 struct Message {

@@ -24,7 +24,7 @@ impl World {
             }
             Action::Start { key, interval } => {
                 let handle = self.ends[end].transfers[&key];
-                let remote = *self.ends[end].machine.remote_cookie(key).expect("it is under way");
+                let remote = *self.ends[end].machine.remote_cookie(key).expect("it is in flight");
                 let result = self.medium.start(&mut self.rng, handle, &remote, interval);
                 self.ends[end].machine.started(key, result);
             }
@@ -175,7 +175,7 @@ impl World {
         let send_id = rts.map_or(message.send_id, |rts| Some(rts.send_id));
         let arrived = Arrived { message: number, rts, send_id };
         let found = self.ends[to].matcher.arrive(from, tag, arrived);
-        self.tally.most_unexpected = self.tally.most_unexpected.max(self.ends[to].matcher.unexpected());
+        self.tally.max_unexpected = self.tally.max_unexpected.max(self.ends[to].matcher.unexpected());
         if let Some(receive) = found {
             self.matched(to, receive, from, arrived);
         }

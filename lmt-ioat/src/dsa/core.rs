@@ -6,7 +6,7 @@
 //! that has no record of success, once the unit as a whole has ended, is copied
 //! by the CPU. So whatever a device does, short of claiming what is not true,
 //! a list ends with the right bytes, if it ends: a unit without a record may
-//! still be under way, even when its queue has been closed, and then its list
+//! still be in flight, even when its queue has been closed, and then its list
 //! is not told to have ended, nor its memory given back.
 
 use std::time::Instant;
@@ -28,7 +28,7 @@ const MAX_REFUSALS: u32 = 8;
 
 /// A unit that is in the queue, and whose it is.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct SubmittedUnit {
     unit: usize,
     job: usize,
     group: usize,
@@ -42,7 +42,7 @@ pub(super) struct Core<Q: WorkQueue> {
     queue: Option<Q>,
     arena: Arena,
     free_units: Vec<usize>,
-    flights: Vec<Flight>,
+    submitted_units: Vec<SubmittedUnit>,
     jobs: Vec<Option<Job>>,
     /// Free places in `jobs`.
     free_jobs: Vec<usize>,
@@ -66,7 +66,7 @@ impl<Q: WorkQueue> Core<Q> {
             queue: Some(queue),
             free_units: (0..arena.units()).rev().collect(),
             arena,
-            flights: Vec::new(),
+            submitted_units: Vec::new(),
             jobs: Vec::new(),
             free_jobs: Vec::new(),
             config,
@@ -80,7 +80,7 @@ impl<Q: WorkQueue> Core<Q> {
 
     /// Has the device answer once, within the configuration's limit. Where it
     /// does not, the descriptor's memory may still be written:
-    /// [`Self::is_quiet`] tells.
+    /// [`Self::is_quiescent`] tells.
     ///
     /// # Errors
     /// A sentence, with the errno or 0.
@@ -121,8 +121,8 @@ impl<Q: WorkQueue> Core<Q> {
     }
 
     /// Whether no device can write the descriptors' memory any more.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.flights.is_empty() && !self.awaits_answer
+    pub(super) fn is_quiescent(&self) -> bool {
+        self.submitted_units.is_empty() && !self.awaits_answer
     }
 
     /// Takes a list whose places are all mapped; returns its number.
@@ -169,7 +169,7 @@ impl<Q: WorkQueue> Core<Q> {
             let is_front = at == job.arrived;
             let Group { parts, stage, bytes } = &mut job.groups[at];
             let Stage::Waiting { retries } = stage else { continue };
-            let fits = self.flights.len() < limits.max_under_way.max(1) as usize;
+            let fits = self.submitted_units.len() < limits.max_in_flight.max(1) as usize;
             // A fenced part in a group behind others waits for all of those.
             if job.is_cancelled || !fits || (!is_front && parts.iter().any(|part| part.is_fenced)) {
                 return;
@@ -177,7 +177,12 @@ impl<Q: WorkQueue> Core<Q> {
             let Some(unit) = self.free_units.pop() else { return };
             match self.arena.launch(queue, unit, parts, flags) {
                 Submitted::Accepted => {
-                    self.flights.push(Flight { unit, job: id, group: at, since: Instant::now() });
+                    self.submitted_units.push(SubmittedUnit {
+                        unit,
+                        job: id,
+                        group: at,
+                        since: Instant::now(),
+                    });
                     self.counters.descriptors += parts.len() as u64;
                     self.counters.submitted_bytes += *bytes;
                     *stage = Stage::Flying;
@@ -240,9 +245,9 @@ impl<Q: WorkQueue> Core<Q> {
         }
         let mut stalled = false;
         let mut at = 0;
-        while let Some(flight) = self.flights.get(at).copied() {
-            if self.land(flight, false) {
-                self.flights.swap_remove(at);
+        while let Some(flight) = self.submitted_units.get(at).copied() {
+            if self.complete_unit(flight, false) {
+                self.submitted_units.swap_remove(at);
             } else {
                 stalled |= flight.since.elapsed() > self.config.stall_limit;
                 at += 1;
@@ -263,8 +268,8 @@ impl<Q: WorkQueue> Core<Q> {
 
     /// Takes in a unit that has ended, or that nobody works on any more, and
     /// leaves to the CPU what has no record of success; whether it has ended.
-    fn land(&mut self, flight: Flight, is_stopped: bool) -> bool {
-        let Flight { unit, job, group, .. } = flight;
+    fn complete_unit(&mut self, flight: SubmittedUnit, is_stopped: bool) -> bool {
+        let SubmittedUnit { unit, job, group, .. } = flight;
         let Some(Some(job)) = self.jobs.get_mut(job) else { return true };
         let Some(group) = job.groups.get_mut(group) else { return true };
         let members = group.parts.len();
@@ -284,15 +289,15 @@ impl<Q: WorkQueue> Core<Q> {
 
     /// Stops the queue and leaves to the CPU all that it has not done: at once
     /// what the device has not had, the rest when nobody works on it any more.
-    /// Units of which that is not known stay under way until their record is
+    /// Units of which that is not known stay in flight until their record is
     /// there, if that takes for ever.
     fn give_up(&mut self) {
         let Some(mut queue) = self.queue.take() else { return };
         let stopped = queue.stop();
         drop(queue);
         if stopped == Stopped::Drained {
-            for flight in std::mem::take(&mut self.flights) {
-                self.land(flight, true);
+            for flight in std::mem::take(&mut self.submitted_units) {
+                self.complete_unit(flight, true);
             }
         }
         for group in self.jobs.iter_mut().flatten().flat_map(|job| &mut job.groups) {
@@ -308,7 +313,7 @@ impl<Q: WorkQueue> Core<Q> {
         }
     }
 
-    /// Cancels a job and, if nothing of it is under way, forgets it and tells
+    /// Cancels a job and, if nothing of it is in flight, forgets it and tells
     /// how it ended; `None` means that one has to ask again.
     pub(super) fn try_quiesce(&mut self, id: usize) -> Option<Progress> {
         self.cancel(id);

@@ -1,15 +1,13 @@
 //! Opening a work queue of the hardware.
 
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 
 use lmt_core::mechanism::Unavailable;
-use zerocopy::IntoBytes;
 
-use super::descriptor::Descriptor;
 use super::portal::{Instruction, Portal};
-use super::queue::{Limits, Submitted};
+use super::queue::Limits;
 use super::sysfs::{Description, Mode, Places};
 
 /// A work queue of a device, open. Its drop closes it, see
@@ -110,25 +108,12 @@ impl Description {
         Limits {
             max_transfer_bytes: u32::try_from(self.max_transfer_bytes).unwrap_or(u32::MAX).max(1),
             max_batch: self.max_batch,
-            max_under_way: match self.mode {
+            max_in_flight: match self.mode {
                 Mode::Dedicated => self.size.max(1),
                 Mode::Shared => u32::MAX,
             },
             can_block_on_fault: self.block_on_fault,
         }
-    }
-}
-
-/// Gives a descriptor to the driver, which gives it to the device.
-pub(super) fn write_to(mut device: &File, descriptor: &Descriptor) -> Submitted {
-    match device.write(descriptor.as_bytes()) {
-        Ok(bytes) if bytes == descriptor.as_bytes().len() => Submitted::Accepted,
-        // The driver takes whole descriptors or none.
-        Ok(_) => Submitted::Full,
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            Submitted::Full
-        }
-        Err(error) => Submitted::Refused { errno: error.raw_os_error().unwrap_or(libc::EIO) },
     }
 }
 

@@ -71,7 +71,7 @@ fn a_usable_queue_is_found_among_others_and_its_limits_read() {
     let queue = open(&tree).unwrap();
     assert_eq!((queue.name(), queue.is_written()), ("wq1.0", true));
     let limits =
-        Limits { max_transfer_bytes: 65536, max_batch: 1, max_under_way: u32::MAX, can_block_on_fault: true };
+        Limits { max_transfer_bytes: 65536, max_batch: 1, max_in_flight: u32::MAX, can_block_on_fault: true };
     assert_eq!(queue.limits, limits);
 }
 

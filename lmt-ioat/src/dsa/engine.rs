@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::config_key::{Key, Value};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::fork_guard::Origin;
-use lmt_core::keys::{Key, Value};
 use lmt_core::mechanism::{Needs, Unavailable};
 
 use super::core::{Core, gone};
 use super::device::DeviceQueue;
 use super::queue::WorkQueue;
 use super::{Config, Counters};
+use crate::backoff::WaitBackoff;
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
-use crate::patience::Patience;
 use crate::places::CopyList;
 
 /// How a work queue is opened.
@@ -87,7 +87,7 @@ impl<Q: WorkQueue> DsaEngine<Q> {
                 let mut core = Core::new(queue, self.config.clone())
                     .map_err(|short| Unavailable { errno: libc::ENOMEM, sentence: short.to_string() })?;
                 if let Err((errno, sentence)) = core.try_device() {
-                    if !core.is_quiet() {
+                    if !core.is_quiescent() {
                         // The device may still write its answer there.
                         std::mem::forget(core);
                     }
@@ -111,8 +111,8 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
         Needs::Device
     }
 
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        super::checkups::checkups(host)
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        super::diagnostics::diagnostics(host)
     }
 
     fn keys(&self) -> &'static [Key] {
@@ -176,9 +176,9 @@ impl<Q: WorkQueue> CopyEngine for DsaEngine<Q> {
 impl<Q: WorkQueue> Drop for DsaEngine<Q> {
     fn drop(&mut self) {
         let Some(shared) = &self.shared else { return };
-        let mut patience = Patience::default();
+        let mut backoff = WaitBackoff::default();
         while shared.core().is_some_and(|mut core| !core.try_end()) {
-            patience.pause();
+            backoff.pause();
         }
     }
 }
@@ -217,7 +217,7 @@ impl<Q: WorkQueue> DsaJob<Q> {
     fn forget(&mut self) {
         let Some(shared) = self.shared.take() else { return };
         if let Some(mut core) = shared.core().filter(|core| !core.gone) {
-            // Not under way any more, so one look is all.
+            // Not in flight any more, so one look is all.
             let _ended = core.try_quiesce(self.id);
         }
     }
@@ -225,7 +225,7 @@ impl<Q: WorkQueue> DsaJob<Q> {
     /// Cancels what is left and waits until the engine is quiet.
     fn end(&mut self) {
         let Some(shared) = self.shared.take() else { return };
-        let mut patience = Patience::default();
+        let mut backoff = WaitBackoff::default();
         let told = loop {
             let told = match shared.core() {
                 Some(mut core) if !core.gone => core.try_quiesce(self.id),
@@ -234,7 +234,7 @@ impl<Q: WorkQueue> DsaJob<Q> {
             match told {
                 Some(told) => break told,
                 // Others may look at their lists meanwhile.
-                None => patience.pause(),
+                None => backoff.pause(),
             }
         };
         let state = match told.state {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::config_key::{Key, Kind, Value};
 
 use super::Config;
 
@@ -13,13 +13,13 @@ pub const KEYS: &[Key] = &[
         kind: Kind::Bytes { least: 0, most: u32::MAX as u64, multiple_of: 1 },
         variable: None,
         meaning: "copies shorter than this are done by the CPU",
-        reason: "a descriptor's way there and back takes as long as the CPU takes for a page or two",
+        reason: "a descriptor's round trip takes as long as the CPU takes for a page or two",
     },
     Key {
         name: "units",
         kind: Kind::Count { least: 1, most: 1024 },
         variable: None,
-        meaning: "descriptors or batches that are under way at once",
+        meaning: "descriptors or batches that are in flight at once",
         reason: "a quarter of a device's entries",
     },
     Key {
@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
         name: "stall_limit_ms",
         kind: Kind::Milliseconds { least: 1, most: 86_400_000 },
         variable: None,
-        meaning: "how long one descriptor may be under way before the device is given up",
+        meaning: "how long one descriptor may be in flight before the device is given up",
         reason: "a copy takes milliseconds even when others share the device",
     },
 ];

@@ -1,5 +1,5 @@
-use lmt_core::keys::Value;
-use lmt_core::mechanism::Lmt;
+use lmt_core::config_key::Value;
+use lmt_core::mechanism::Settings;
 
 use super::{Config, KEYS};
 

@@ -6,16 +6,17 @@
 //! [`DsaEngine`] is the engine; it works on any [`queue::WorkQueue`], of which
 //! [`device::DeviceQueue`] is the hardware's.
 
-mod checkups;
 mod core;
 pub mod descriptor;
 pub mod device;
+mod diagnostics;
 mod engine;
 mod job;
 mod keys;
 mod portal;
 pub mod queue;
 pub mod status;
+mod submission;
 mod sys;
 pub mod sysfs;
 
@@ -29,10 +30,10 @@ use status::Status;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Copies shorter than so many bytes are done by the CPU. Default 4096: a
-    /// descriptor's way there and back takes as long as the CPU takes for a
+    /// descriptor's round trip takes as long as the CPU takes for a
     /// page or two.
     pub min_copy_bytes: u32,
-    /// Units (descriptors or batches) that are under way at once, 1 to 1024.
+    /// Units (descriptors or batches) that are in flight at once, 1 to 1024.
     /// Default 32, a quarter of a device's entries.
     pub units: u32,
     /// How often a unit is offered to a full queue before the CPU copies it.
@@ -48,7 +49,7 @@ pub struct Config {
     /// How long the device may take to answer the first, empty descriptor.
     /// Default 20 ms: it takes microseconds, and whoever greets a peer waits.
     pub answer_limit: Duration,
-    /// How long one descriptor may be under way before the device is given up.
+    /// How long one descriptor may be in flight before the device is given up.
     /// Default 10 s: a copy takes milliseconds even when others share it. What
     /// it has then not answered stays lent until it does.
     pub stall_limit: Duration,

@@ -11,8 +11,7 @@ use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, munmap};
 
 use super::descriptor::{DESCRIPTOR_BYTES, Descriptor};
-use super::device::{DeviceQueue, Way};
-use super::queue::{Limits, Stopped, Submitted, WorkQueue};
+use super::queue::Submitted;
 use super::sysfs::Mode;
 
 /// A portal is one page of the device.
@@ -91,7 +90,7 @@ impl Portal {
         Ok(portal)
     }
 
-    fn submit(&mut self, descriptor: &Descriptor) -> Submitted {
+    pub(super) fn submit(&mut self, descriptor: &Descriptor) -> Submitted {
         if !self.origin.is_this_process() {
             return Submitted::Refused { errno: libc::EPERM };
         }
@@ -184,35 +183,3 @@ unsafe fn movdir64b(_line: NonNull<u8>, _descriptor: &Descriptor) {}
 unsafe fn enqcmd(_line: NonNull<u8>, _descriptor: &Descriptor) -> bool {
     false
 }
-
-impl WorkQueue for DeviceQueue {
-    fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    unsafe fn submit(&mut self, descriptor: &Descriptor) -> Submitted {
-        // What the caller promises is the device's to use: the memory that the
-        // descriptor names stays until it answers (`stop` never says more).
-        match &mut self.way {
-            Way::Mapped(portal, _device) => portal.submit(descriptor),
-            Way::Written(device) => super::device::write_to(device, descriptor),
-            Way::Stopped => Submitted::Refused { errno: libc::EBADF },
-        }
-    }
-
-    /// Unmaps the portal and closes the device. In the last close the driver
-    /// has the device end all that came through it (`idxd`'s release drains
-    /// the address space's descriptors of a shared queue, all of a dedicated
-    /// one), and their records appear. Whether this was the last close cannot
-    /// be known: a forked child that has not called exec holds the device open
-    /// too. Nor does a device that stands still have to obey. So the records
-    /// alone tell.
-    fn stop(&mut self) -> Stopped {
-        self.way = Way::Stopped;
-        Stopped::Unknown
-    }
-}
-
-#[cfg(test)]
-#[path = "portal_tests.rs"]
-mod tests;

@@ -11,9 +11,9 @@ pub struct Limits {
     pub max_transfer_bytes: u32,
     /// Descriptors of the longest batch; below 2 it takes no batches.
     pub max_batch: u32,
-    /// Descriptors (a batch is one) that may be under way at once, at least 1; a dedicated queue
+    /// Descriptors (a batch is one) that may be in flight at once, at least 1; a dedicated queue
     /// loses what is beyond without a word.
-    pub max_under_way: u32,
+    pub max_in_flight: u32,
     /// Whether it can wait for the kernel where it meets a page fault.
     pub can_block_on_fault: bool,
 }
@@ -59,7 +59,7 @@ pub trait WorkQueue: Send + 'static {
     /// Where the queue does not accept it, nothing is touched.
     unsafe fn submit(&mut self, descriptor: &Descriptor) -> Submitted;
 
-    /// Called now and then while something is under way.
+    /// Called now and then while something is in flight.
     fn turn(&mut self) {}
 
     /// Ends the queue: nothing is accepted any more. What becomes of what was

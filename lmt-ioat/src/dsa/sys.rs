@@ -123,7 +123,7 @@ impl Arena {
         let word = unsafe { self.memory.base().add(at) };
         // SAFETY: 8 aligned bytes of the mapping (which begins with a page),
         // which lives as long as the borrow; the CPU touches it only so, the
-        // device only while a descriptor of the unit is under way.
+        // device only while a descriptor of the unit is in flight.
         unsafe { AtomicU64::from_ptr(word.as_ptr().cast()) }
     }
 
@@ -198,13 +198,13 @@ impl Arena {
     }
 
     /// What the device says of a unit of so many members; `None` as long as it
-    /// is under way.
+    /// is in flight.
     pub(super) fn report(&self, unit: usize, members: usize) -> Option<Report> {
         let whole = self.record(unit, if members == 1 { 0 } else { BATCH_RECORD });
         (whole.status != 0).then(|| self.last_report(unit, members))
     }
 
-    /// The same when the queue has been drained, so that nothing is under way.
+    /// The same when the queue has been drained, so that nothing is in flight.
     pub(super) fn last_report(&self, unit: usize, members: usize) -> Report {
         let whole = self.record(unit, if members == 1 { 0 } else { BATCH_RECORD });
         Report { whole, members: (0..members).map(|member| self.record(unit, member)).collect() }

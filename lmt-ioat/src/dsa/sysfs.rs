@@ -5,7 +5,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use lmt_core::checkup::Host;
+use lmt_core::diagnostic::Host;
 use lmt_core::mechanism::Unavailable;
 
 const HELP: &str = "a CPU with a DSA needs the module idxd, an IOMMU in scalable mode \

@@ -11,10 +11,10 @@ use lmt_knem::{
 };
 
 use super::shared::Shared;
+use crate::backoff::WaitBackoff;
 use crate::chunks::Chunks;
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
 use crate::mapped::Mapped;
-use crate::patience::Patience;
 use crate::places::{Copy, CopyList, Place};
 use crate::sys;
 
@@ -78,7 +78,7 @@ enum Run {
     Between { source: RegionPlace, target: RegionPlace, left_bytes: u64 },
 }
 
-/// A list under way.
+/// A list in flight.
 #[derive(Debug)]
 pub struct KnemJob<D: Driver> {
     driver: Shared<D>,
@@ -90,7 +90,7 @@ pub struct KnemJob<D: Driver> {
     /// What is left of the chunk that is being asked for.
     chunk_left_bytes: u64,
     /// What the driver was asked for and has not ended, in order.
-    under_way: VecDeque<(CopyId, u64)>,
+    in_flight: VecDeque<(CopyId, u64)>,
     done_bytes: u64,
     /// Why nothing more is asked for.
     stopped: Option<CopyFailure>,
@@ -99,7 +99,7 @@ pub struct KnemJob<D: Driver> {
 impl<D: Driver> KnemJob<D> {
     fn progress(&self) -> Progress {
         let state = match self.stopped {
-            _ if !self.under_way.is_empty() => State::Running,
+            _ if !self.in_flight.is_empty() => State::Running,
             Some(failure) => State::Failed(failure),
             None if self.runs.is_empty() => State::Done,
             None => State::Running,
@@ -109,7 +109,7 @@ impl<D: Driver> KnemJob<D> {
 
     /// Takes what has ended, in order, and asks for more.
     fn advance(&mut self) {
-        while let Some(&(copy, bytes)) = self.under_way.front() {
+        while let Some(&(copy, bytes)) = self.in_flight.front() {
             match self.driver.poll(copy) {
                 Ok(None) => break,
                 // What comes behind a failure is not counted.
@@ -117,9 +117,9 @@ impl<D: Driver> KnemJob<D> {
                 Ok(Some(_)) => {}
                 Err(error) => self.stop(self.failure_of(&error)),
             }
-            self.under_way.pop_front();
+            self.in_flight.pop_front();
         }
-        while self.stopped.is_none() && self.under_way.len() < self.ahead {
+        while self.stopped.is_none() && self.in_flight.len() < self.ahead {
             if !self.ask() {
                 break;
             }
@@ -137,7 +137,7 @@ impl<D: Driver> KnemJob<D> {
         let (started, bytes) = run.start(&mut self.driver, self.how.flags(), self.chunk_left_bytes);
         match started {
             Ok(copy) => {
-                self.under_way.push_back((copy, bytes));
+                self.in_flight.push_back((copy, bytes));
                 self.chunk_left_bytes -= bytes;
                 if run.advance(bytes) == 0 {
                     self.runs.pop_front();
@@ -161,7 +161,7 @@ impl<D: Driver> KnemJob<D> {
     fn failure_of(&self, error: &KnemError) -> CopyFailure {
         match error {
             KnemError::OwnerDead => CopyFailure::PeerDead,
-            KnemError::NotDeclared if self.peer.as_ref().is_some_and(|peer| !peer.is_alive()) => {
+            KnemError::NotRegistered if self.peer.as_ref().is_some_and(|peer| !peer.is_alive()) => {
                 CopyFailure::PeerDead
             }
             KnemError::Forked => CopyFailure::EngineGone,
@@ -180,13 +180,13 @@ impl<D: Driver> KnemJob<D> {
         if self.progress().state == State::Running {
             self.stop(CopyFailure::Cancelled);
         }
-        let mut patience = Patience::default();
+        let mut backoff = WaitBackoff::default();
         loop {
             self.advance();
-            if self.under_way.is_empty() {
+            if self.in_flight.is_empty() {
                 break;
             }
-            patience.pause();
+            backoff.pause();
         }
         self.progress()
     }
@@ -356,7 +356,7 @@ impl<D: Driver> CopyEngine for KnemDma<D> {
             runs: copies.chunk_by(joins).filter_map(Run::of).collect(),
             chunks: Chunks::of(list.total_bytes()),
             chunk_left_bytes: 0,
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             done_bytes: 0,
             stopped: None,
         };

@@ -67,23 +67,23 @@ impl Driver for Artificial {
         Ok(Hello::default())
     }
     fn meet(&mut self, _: Arc<PeerProcess>, _: Hello) -> Result<EndpointId, KnemError> {
-        Err(KnemError::Stranger)
+        Err(KnemError::UnknownOwner)
     }
     fn part(&mut self, _: EndpointId) {}
     fn create_region(&mut self, _: Buffer, _: Protection, _: Uses) -> Result<RegionCookie, KnemError> {
         Err(KnemError::ReadOnlyMemory)
     }
     fn destroy_region(&mut self, _: &RegionCookie) -> Result<Buffer, KnemError> {
-        Err(KnemError::NotDeclared)
+        Err(KnemError::NotRegistered)
     }
     fn region_bytes(&mut self, _: &RegionCookie) -> Result<u64, KnemError> {
-        Err(KnemError::NotDeclared)
+        Err(KnemError::NotRegistered)
     }
     fn inline_copy(&mut self, _: &mut Buffer, _: &InlineCopy, _: CopyFlags) -> Result<u64, KnemError> {
-        Err(KnemError::NotDeclared)
+        Err(KnemError::NotRegistered)
     }
     fn region_copy(&mut self, _: &RegionCopy, _: CopyFlags) -> Result<u64, KnemError> {
-        Err(KnemError::NotDeclared)
+        Err(KnemError::NotRegistered)
     }
     fn start_inline_copy(
         &mut self,

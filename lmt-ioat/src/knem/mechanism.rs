@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, Needs, PeerFacts, Plan, Role, Step, Unavailable,
+    Cookie, Description, Diagnosis, Fault, Hello, Interval, Lmt, Needs, PeerFacts, Plan, Probed, Role, Step,
+    Unavailable,
 };
 use lmt_core::process::PeerProcess;
 use lmt_knem::ioctl::IoctlDriver;
@@ -18,7 +19,7 @@ use crate::few::Few;
 use crate::mapped::{self, Mapped};
 use crate::offload::copies_here;
 use crate::places::{CopyList, ListError, Place};
-use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, Told, tell};
+use crate::steps::{DONE_TOO_EARLY, NOT_STARTED, StepReport, tell};
 
 const NAME: &str = "ioat-knem";
 
@@ -63,7 +64,7 @@ pub struct OffloadKnemPeer {
     process: Arc<PeerProcess>,
 }
 
-/// A transfer under way. The job goes first when it is dropped.
+/// A transfer in flight. The job goes first when it is dropped.
 #[derive(Debug)]
 pub struct OffloadKnemTransfer<D: Driver> {
     job: Option<KnemJob<D>>,
@@ -78,23 +79,9 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
     type Peer = OffloadKnemPeer;
     type Transfer = OffloadKnemTransfer<D>;
 
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn models(&self) -> &'static [Model] {
-        self.regions.models()
-    }
-
-    /// A device behind a module.
-    fn needs(&self) -> Needs {
-        Needs::Device
-    }
-
-    fn checkups(&self, host: &Host) -> Vec<Finding> {
-        let mut found = self.regions.checkups(host);
-        found.push(super::checkups::dma_channels(host));
-        found
+    fn description(&self) -> Description {
+        // A device behind a module.
+        Description { name: NAME, needs: Needs::Device, ..self.regions.description() }
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -106,18 +93,9 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         Ok(hello)
     }
 
-    fn probe(
-        &mut self,
-        facts: &PeerFacts,
-        hello: Hello,
-    ) -> Result<(OffloadKnemPeer, Abilities), Unavailable> {
-        let (regions, abilities) = self.regions.probe(facts, hello)?;
-        Ok((OffloadKnemPeer { regions, process: Arc::clone(&facts.process) }, abilities))
-    }
-
-    fn passive(&mut self, facts: &PeerFacts) -> Option<OffloadKnemPeer> {
-        let regions = self.regions.passive(facts)?;
-        Some(OffloadKnemPeer { regions, process: Arc::clone(&facts.process) })
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<OffloadKnemPeer>, Unavailable> {
+        let process = Arc::clone(&facts.process);
+        Ok(self.regions.probe(facts, hello)?.map(|regions| OffloadKnemPeer { regions, process }))
     }
 
     #[allow(unsafe_code)] // Lends the buffer's memory to the engine.
@@ -169,9 +147,9 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         let Some(job) = &mut transfer.job else { return Err(fault(NOT_STARTED)) };
         let progress = engine.poll(job);
         match tell(&mut transfer.told_bytes, transfer.plan.interval.bytes(), progress, max_bytes) {
-            Told::Step(step) => Ok(step),
-            Told::Failed(failure) => Err(failure.to_fault(NAME)),
-            Told::DoneTooEarly => Err(fault(DONE_TOO_EARLY)),
+            StepReport::Step(step) => Ok(step),
+            StepReport::Failed(failure) => Err(failure.to_fault(NAME)),
+            StepReport::DoneTooEarly => Err(fault(DONE_TOO_EARLY)),
         }
     }
 
@@ -179,6 +157,18 @@ impl<D: Driver> Lmt for OffloadKnem<D> {
         // Its drop waits until the driver is quiet.
         drop(transfer.job.take());
         self.regions.finish(&mut peer.regions, transfer.regions);
+    }
+
+    fn diagnosis(&self) -> Option<&dyn Diagnosis> {
+        Some(self)
+    }
+}
+
+impl<D: Driver> Diagnosis for OffloadKnem<D> {
+    fn diagnostics(&self, host: &Host) -> Vec<Finding> {
+        let mut found = Diagnosis::diagnostics(&self.regions, host);
+        found.push(super::diagnostics::dma_channels(host));
+        found
     }
 }
 

@@ -4,7 +4,7 @@
 //! The rule for small tails (the DMA engine gets no copy whose last piece is
 //! small) is kept by the driver's safe type, below this.
 
-mod checkups;
+mod diagnostics;
 mod dma;
 mod mechanism;
 mod shared;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::{Hello, Needs, Unavailable};
@@ -64,8 +64,8 @@ impl<D: Driver> Driver for Shared<D> {
         D::needs()
     }
 
-    fn checkups(host: &Host) -> Vec<Finding> {
-        D::checkups(host)
+    fn diagnostics(host: &Host) -> Vec<Finding> {
+        D::diagnostics(host)
     }
 
     fn owner(&self) -> EndpointId {

@@ -11,9 +11,9 @@ mod thread;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use lmt_core::bell::Bell;
+use lmt_core::config_key::{Key, Kind, Value};
+use lmt_core::doorbell::Doorbell;
 use lmt_core::fork_guard::Origin;
-use lmt_core::keys::{Key, Kind, Value};
 use lmt_core::mechanism::Unavailable;
 
 use crate::engine::{CopyEngine, CopyFailure, Progress, Reach, State, SubmitError};
@@ -44,7 +44,7 @@ pub const KEYS: &[Key] = &[Key {
 pub struct Software {
     config: Config,
     origin: Origin,
-    bell: Option<Bell>,
+    doorbell: Option<Doorbell>,
     running: Option<Running>,
     /// A thread was made, and bound to the CPU that the configuration names.
     is_tried: bool,
@@ -108,7 +108,7 @@ impl Drop for Job {
 impl Software {
     /// An engine without a thread yet.
     pub fn new(config: Config) -> Self {
-        Self { config, origin: Origin::here(), bell: None, running: None, is_tried: false }
+        Self { config, origin: Origin::here(), doorbell: None, running: None, is_tried: false }
     }
 
     /// Whether the thread has been made.
@@ -143,10 +143,10 @@ impl Software {
 
     fn begin(&self) -> Result<Running, Unavailable> {
         let queue = Arc::new(Queue::new());
-        let (own, bell) = (Arc::clone(&queue), self.bell.clone());
+        let (own, doorbell) = (Arc::clone(&queue), self.doorbell.clone());
         let ended = move || {
-            if let Some(bell) = &bell {
-                bell.ring();
+            if let Some(doorbell) = &doorbell {
+                doorbell.ring();
             }
         };
         let thread = thread::spawn(self.config.cpu, move || own.run(ended))?;
@@ -205,8 +205,8 @@ impl CopyEngine for Software {
         Reach { mapped: true, peer_read: true, peer_write: true, regions: false }
     }
 
-    fn take_bell(&mut self, bell: &Bell) {
-        self.bell = Some(bell.clone());
+    fn take_doorbell(&mut self, doorbell: &Doorbell) {
+        self.doorbell = Some(doorbell.clone());
     }
 
     fn submit(&mut self, list: CopyList) -> Result<Job, SubmitError> {

@@ -264,7 +264,7 @@ fn a_forked_child_has_no_engine_and_hurts_nobody() {
 /// told when the thread is to be made.
 #[test]
 fn the_cpu_that_is_set_is_the_threads() {
-    use lmt_core::keys::Value;
+    use lmt_core::config_key::Value;
 
     use crate::engine::CopyEngine;
 

@@ -43,7 +43,7 @@ struct PeerRun {
     left_bytes: u64,
 }
 
-/// A list under way.
+/// A list in flight.
 #[derive(Debug)]
 pub(super) struct Task {
     peer: Option<Arc<PeerProcess>>,

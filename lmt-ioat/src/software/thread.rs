@@ -3,8 +3,8 @@
 use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 
+use lmt_core::errno_advice::thread_advice;
 use lmt_core::mechanism::Unavailable;
-use lmt_core::refusal::thread_advice;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow};

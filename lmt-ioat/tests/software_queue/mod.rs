@@ -44,8 +44,8 @@ pub struct SoftwareQueue {
     random: u64,
     taken: u64,
     is_stopped: bool,
-    under_way: Vec<Unit>,
-    /// Units under way, for the test to see.
+    in_flight: Vec<Unit>,
+    /// Units in flight, for the test to see.
     watch: Arc<AtomicUsize>,
     late: Late,
 }
@@ -106,9 +106,9 @@ fn size(descriptor: &[u64; 8]) -> u32 {
 impl SoftwareQueue {
     pub fn new(limits: Limits, faults: Faults) -> Self {
         let random = faults.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let (under_way, watch) = (Vec::new(), Arc::default());
+        let (in_flight, watch) = (Vec::new(), Arc::default());
         let late = Late::default();
-        Self { limits, faults, random, taken: 0, is_stopped: false, under_way, watch, late }
+        Self { limits, faults, random, taken: 0, is_stopped: false, in_flight, watch, late }
     }
 
     /// One that never misbehaves.
@@ -116,7 +116,7 @@ impl SoftwareQueue {
         let limits = Limits {
             max_transfer_bytes: 2 << 20,
             max_batch: 32,
-            max_under_way: 64,
+            max_in_flight: 64,
             can_block_on_fault: false,
         };
         Self::new(limits, Faults::default())
@@ -143,7 +143,7 @@ impl SoftwareQueue {
 
     /// Works a little on one of the units; whether it has ended.
     fn work(&mut self, at: usize) -> bool {
-        let descriptor = self.under_way[at].descriptor;
+        let descriptor = self.in_flight[at].descriptor;
         match opcode(&descriptor) {
             0 => {
                 write_record(&descriptor, SUCCESS, 0, 0, 0);
@@ -168,12 +168,12 @@ impl SoftwareQueue {
             write_record(batch, DESC_CNT_ERANGE, 0, 0, 0);
             return true;
         }
-        if self.under_way[at].members.is_empty() {
-            self.under_way[at].members = vec![Member::Waiting; count];
+        if self.in_flight[at].members.is_empty() {
+            self.in_flight[at].members = vec![Member::Waiting; count];
             if self.happens(self.faults.page_fault) {
                 // Those behind a missing page of the list are not read.
                 let read = self.below(count as u64) as usize;
-                self.under_way[at].members[read..].fill(Member::Abandoned);
+                self.in_flight[at].members[read..].fill(Member::Abandoned);
                 if read == 0 {
                     write_record(batch, BATCH_PAGE_FAULT, 0, 0, batch[2]);
                     return true;
@@ -181,7 +181,7 @@ impl SoftwareQueue {
             }
         }
         // Any of those that no fence holds back.
-        let members = self.under_way[at].members.clone();
+        let members = self.in_flight[at].members.clone();
         let member = |nth: usize| read_descriptor(batch[2] + 64 * nth as u64);
         let fence = (0..count).find(|&nth| members[nth] == Member::Waiting && flags(&member(nth)) & 1 != 0);
         let waiting: Vec<usize> = (0..count).filter(|&nth| members[nth] == Member::Waiting).collect();
@@ -189,17 +189,17 @@ impl SoftwareQueue {
             waiting.iter().copied().filter(|nth| fence.is_none_or(|fence| *nth < fence)).collect();
         if let Some(nth) = free.get(self.below(free.len() as u64) as usize) {
             let ended = self.copy(&member(*nth));
-            self.under_way[at].members[*nth] = ended;
+            self.in_flight[at].members[*nth] = ended;
         } else if let Some(fence) = fence {
             let failed = members[..fence].contains(&Member::Failed);
             if failed {
-                self.under_way[at].members[fence..].fill(Member::Abandoned);
+                self.in_flight[at].members[fence..].fill(Member::Abandoned);
             } else {
                 let ended = self.copy(&member(fence));
-                self.under_way[at].members[fence] = ended;
+                self.in_flight[at].members[fence] = ended;
             }
         }
-        let members = &self.under_way[at].members;
+        let members = &self.in_flight[at].members;
         if members.contains(&Member::Waiting) {
             return false;
         }
@@ -253,14 +253,14 @@ impl WorkQueue for SoftwareQueue {
         if self.happens(self.faults.full) {
             return Submitted::Full;
         }
-        assert!(self.under_way.len() < self.limits.max_under_way as usize, "more than the queue holds");
+        assert!(self.in_flight.len() < self.limits.max_in_flight as usize, "more than the queue holds");
         self.taken += 1;
         let descriptor: [u64; 8] = zerocopy::transmute!(*descriptor);
         assert_eq!(descriptor[1] % 32, 0, "a completion record must be aligned");
         // The first, empty one has to come through where others may.
         let is_lost = self.happens(self.faults.lost) && (opcode(&descriptor) != 0 || self.faults.mute);
-        self.under_way.push(Unit { descriptor, members: Vec::new(), is_lost });
-        self.watch.store(self.under_way.len(), Ordering::Relaxed);
+        self.in_flight.push(Unit { descriptor, members: Vec::new(), is_lost });
+        self.watch.store(self.in_flight.len(), Ordering::Relaxed);
         Submitted::Accepted
     }
 
@@ -269,20 +269,20 @@ impl WorkQueue for SoftwareQueue {
             return;
         }
         for _ in 0..1 + self.below(4) {
-            if self.under_way.is_empty() {
+            if self.in_flight.is_empty() {
                 break;
             }
-            let at = self.below(self.under_way.len() as u64) as usize;
-            if !self.under_way[at].is_lost && self.work(at) {
-                self.under_way.swap_remove(at);
+            let at = self.below(self.in_flight.len() as u64) as usize;
+            if !self.in_flight[at].is_lost && self.work(at) {
+                self.in_flight.swap_remove(at);
             }
         }
-        self.watch.store(self.under_way.len(), Ordering::Relaxed);
+        self.watch.store(self.in_flight.len(), Ordering::Relaxed);
     }
 
     fn stop(&mut self) -> Stopped {
         self.is_stopped = true;
-        let left = self.under_way.drain(..).map(|unit| unit.descriptor);
+        let left = self.in_flight.drain(..).map(|unit| unit.descriptor);
         self.watch.store(0, Ordering::Relaxed);
         if self.faults.never_drains {
             self.late.0.lock().unwrap().extend(left);

@@ -10,6 +10,9 @@ pub const ABI_VERSION: u32 = 0xd;
 /// Bit 0 of [`Info::features`]: there is a DMA engine.
 pub const FEATURE_DMA: u32 = 1;
 
+/// What the driver pins at a time.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
 /// Asks for [`Info`].
 pub const GET_INFO: u32 = 0x4010_4b10;
 /// Takes a [`BindOffload`].

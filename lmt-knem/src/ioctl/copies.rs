@@ -53,27 +53,27 @@ pub(super) struct Copies {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// The limit of a wait for a copy of no bytes; see [`Copies::wait`].
-    pub patience: Duration,
+    pub backoff: Duration,
 }
 
 impl Default for Copies {
     fn default() -> Self {
-        Self { array: None, slots: Vec::new(), free: Vec::new(), patience: Duration::from_secs(30) }
+        Self { array: None, slots: Vec::new(), free: Vec::new(), backoff: Duration::from_secs(30) }
     }
 }
 
-/// The slowest that copies under way are taken to be, all together.
+/// The slowest that copies in flight are taken to be, all together.
 const SLOWEST_BYTES_PER_SECOND: u64 = 16 << 20;
 
 /// Looks so often before it sleeps between two looks.
 const LOOKS_AT_ONCE: u32 = 64;
-const LONGEST_SLEEP: Duration = Duration::from_millis(1);
+const MAX_SLEEP: Duration = Duration::from_millis(1);
 
 /// Lets others run between two looks, the longer the more there were.
 fn pause(looks: u32) {
     match looks.checked_sub(LOOKS_AT_ONCE) {
         None => std::thread::yield_now(),
-        Some(more) => std::thread::sleep(LONGEST_SLEEP.min(Duration::from_micros(20) * (more + 1))),
+        Some(more) => std::thread::sleep(MAX_SLEEP.min(Duration::from_micros(20) * (more + 1))),
     }
 }
 
@@ -81,7 +81,7 @@ impl Copies {
     /// Refuses where no slot is left.
     pub fn check_room(&self) -> Result<(), KnemError> {
         if self.free.is_empty() && self.slots.len() >= STATUS_SLOTS as usize {
-            return Err(KnemError::TooMany { what: "copies under way", most: STATUS_SLOTS });
+            return Err(KnemError::TooMany { what: "copies in flight", most: STATUS_SLOTS });
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Copies {
         });
         // One thread may make all of them, one after the other.
         let seconds = pending.fold(0_u64, u64::saturating_add) / SLOWEST_BYTES_PER_SECOND;
-        let limit = self.patience.saturating_add(Duration::from_secs(seconds));
+        let limit = self.backoff.saturating_add(Duration::from_secs(seconds));
         let begun = Instant::now();
         (0..).find_map(|looks| match self.status(index) {
             abi::STATUS_PENDING if begun.elapsed() >= limit => Some(None),
@@ -157,7 +157,7 @@ impl Copies {
     /// have ended well, by slot.
     ///
     /// # Errors
-    /// [`KnemError::CopyUnderWay`] where one does not end.
+    /// [`KnemError::CopyInFlight`] where one does not end.
     pub fn wait_for_region(&self, cookie: &RegionCookie) -> Result<Vec<u32>, KnemError> {
         let mut well = Vec::new();
         if self.free.len() == self.slots.len() {
@@ -166,7 +166,7 @@ impl Copies {
         for (index, slot) in self.slots.iter().enumerate() {
             let State::Pending(copy) = &slot.state else { continue };
             if copy.used.iter().flatten().any(|used| used.cookie == *cookie) {
-                let status = self.wait(index as u32).ok_or(KnemError::CopyUnderWay)?;
+                let status = self.wait(index as u32).ok_or(KnemError::CopyInFlight)?;
                 if status == abi::STATUS_SUCCESS {
                     well.push(index as u32);
                 }

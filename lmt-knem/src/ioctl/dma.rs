@@ -10,7 +10,7 @@
 
 use lmt_core::buffer::Buffer;
 
-use super::regions::PAGE_BYTES;
+use super::abi::PAGE_BYTES;
 use super::slot::Shape;
 
 /// So many pieces are tried; after that the processor copies all.

@@ -8,7 +8,7 @@ use std::path::Path;
 use lmt_core::mechanism::Unavailable;
 use nix::errno::Errno;
 
-use super::regions::PAGE_BYTES;
+use super::abi::PAGE_BYTES;
 
 /// Where it can be read, by everybody.
 pub(super) const PATH: &str = "/sys/module/knem/parameters/dmamin";

@@ -1,8 +1,8 @@
 use lmt_core::buffer::Access;
 use proptest::prelude::*;
 
-use super::super::double::lend_pieces;
 use super::super::regions::shape_of;
+use super::super::test_double::lend_pieces;
 use super::*;
 
 /// A side's cuts, each counted from the copy's beginning: what the driver does

@@ -1,29 +1,22 @@
 //! The driver behind /dev/knem, with every rule kept that it needs.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use lmt_core::buffer::{Access, Buffer};
-use lmt_core::checkup::{Finding, Host};
 use lmt_core::identity::EndpointId;
-use lmt_core::mechanism::{Direction, Hello, Needs, Unavailable};
-use lmt_core::process::PeerProcess;
-use lmt_core::region::Protection;
+use lmt_core::mechanism::Direction;
 
 use super::copies::{Copies, Ended, Used};
 use super::dma_min::{self, DmaMin};
-use super::kept::{Keeping, KeptRegions};
-use super::met::{Met, introduction};
+use super::kept::{PinCache, PinCacheConfig};
+use super::met::PeerTable;
 use super::regions::Regions;
 use super::request::{Outcome, Request};
 use super::slot::{Entry, Slot};
 use super::sys::Device;
 use super::{abi, errors};
-use crate::driver::Driver;
 use crate::error::KnemError;
-use crate::types::{
-    Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace, Uses,
-};
+use crate::types::{CopyFlags, CopyId, Info, InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace};
 
 /// Where the driver's device is.
 pub const DEVICE_PATH: &str = "/dev/knem";
@@ -33,12 +26,12 @@ pub const DEVICE_PATH: &str = "/dev/knem";
 pub struct IoctlDriver {
     // In this order they are dropped: the status array before the descriptor.
     pub(super) copies: Copies,
-    regions: Regions,
-    met: Vec<Met>,
+    pub(super) regions: Regions,
+    pub(super) met: Vec<PeerTable>,
     pub(super) device: Device,
     pub(super) info: Info,
     pub(super) dma_min: DmaMin,
-    owner: EndpointId,
+    pub(super) owner: EndpointId,
 }
 
 /// Both sides of a copy, or one of them, found and allowed.
@@ -88,46 +81,46 @@ impl IoctlDriver {
     /// again. Off at first.
     ///
     /// The driver copies from and into the pages that were there when they were
-    /// pinned. So whoever turns this on must call [`Driver::forget_range`]
+    /// pinned. So whoever turns this on must call [`crate::Driver::forget_range`]
     /// before memory that was ever declared here is unmapped, given back
     /// (MADV_DONTNEED), remapped or replaced; where that is not told, later
     /// messages from there carry old bytes, and those to there are lost. Forks
     /// by the C library are noticed.
-    pub fn keep_regions(&mut self, keeping: Keeping) {
+    pub fn enable_pin_cache(&mut self, keeping: PinCacheConfig) {
         if self.regions.is_usable_here() {
             self.regions.keep(&self.device, keeping);
         }
     }
 
-    /// As [`IoctlDriver::keep_regions`]; of memory that changes it is told by
+    /// As [`IoctlDriver::enable_pin_cache`]; of memory that changes it is told by
     /// `teller`, for where the driver cannot be reached.
-    pub fn keep_regions_told_by(&mut self, keeping: Keeping, teller: KeptRegions) {
+    pub fn enable_pin_cache_invalidated_by(&mut self, keeping: PinCacheConfig, teller: PinCache) {
         if self.regions.is_usable_here() {
             self.regions.listen(teller);
             self.regions.keep(&self.device, keeping);
         }
     }
 
-    fn check_process(&self) -> Result<(), KnemError> {
+    pub(super) fn check_process(&self) -> Result<(), KnemError> {
         if self.regions.is_usable_here() { Ok(()) } else { Err(KnemError::Forked) }
     }
 
     /// The line that a cookie names, the process that made it (none for one's
     /// own), and for one's own what stands in the line.
-    fn line(&self, cookie: &RegionCookie) -> Result<(&Slot, Option<&Met>, Option<&Entry>), KnemError> {
+    fn line(&self, cookie: &RegionCookie) -> Result<(&Slot, Option<&PeerTable>, Option<&Entry>), KnemError> {
         if cookie.owner() == self.owner {
             let own = self.regions.look_up(cookie.slot(), cookie.generation());
-            let (entry, line) = own.ok_or(KnemError::NotDeclared)?;
+            let (entry, line) = own.ok_or(KnemError::NotRegistered)?;
             return Ok((line, None, Some(entry)));
         }
-        let met = self.met.iter().find(|met| met.owner == cookie.owner()).ok_or(KnemError::Stranger)?;
-        Ok((met.line(cookie.slot()).ok_or(KnemError::NotDeclared)?, Some(met), None))
+        let met = self.met.iter().find(|met| met.owner == cookie.owner()).ok_or(KnemError::UnknownOwner)?;
+        Ok((met.line(cookie.slot()).ok_or(KnemError::NotRegistered)?, Some(met), None))
     }
 
     /// What a cookie names now.
-    fn look_up(&self, cookie: &RegionCookie) -> Result<(Entry, super::slot::Seen), KnemError> {
+    pub(super) fn look_up(&self, cookie: &RegionCookie) -> Result<(Entry, super::slot::Seen), KnemError> {
         let (line, _, own) = self.line(cookie)?;
-        let seen = line.look_up(cookie.generation()).ok_or(KnemError::NotDeclared)?;
+        let seen = line.look_up(cookie.generation()).ok_or(KnemError::NotRegistered)?;
         // Of one's own regions, peers may have written nonsense.
         Ok((own.copied().unwrap_or(seen.entry), seen))
     }
@@ -151,7 +144,7 @@ impl IoctlDriver {
     pub(super) fn begin(&self, found: &mut Found) -> Result<(), KnemError> {
         let (line, met, _) = self.line(&found.used.cookie)?;
         if found.entry.single && !line.use_up(&mut found.used.seen) {
-            return Err(KnemError::NotDeclared);
+            return Err(KnemError::NotRegistered);
         }
         match met {
             Some(met) if found.used.direction == Direction::Put && !met.process.is_alive() => {
@@ -168,7 +161,7 @@ impl IoctlDriver {
         if met.is_some_and(|met| used.direction == Direction::Get && !met.process.is_alive()) {
             return Err(KnemError::OwnerDead);
         }
-        if line.still(&used.seen) { Ok(()) } else { Err(KnemError::NotDeclared) }
+        if line.revalidate(&used.seen) { Ok(()) } else { Err(KnemError::NotRegistered) }
     }
 
     /// Whether one of the owners has died.
@@ -178,7 +171,7 @@ impl IoctlDriver {
     }
 
     /// Makes ready, and checks, a copy between `local` and a region.
-    fn inline<'a>(
+    pub(super) fn inline<'a>(
         &self,
         local: &'a Buffer,
         copy: &InlineCopy,
@@ -212,7 +205,10 @@ impl IoctlDriver {
     }
 
     /// Makes ready, and checks, a copy between two regions.
-    fn between(&self, copy: &RegionCopy) -> Result<(Request<'static>, [Option<Found>; 2]), KnemError> {
+    pub(super) fn between(
+        &self,
+        copy: &RegionCopy,
+    ) -> Result<(Request<'static>, [Option<Found>; 2]), KnemError> {
         self.check_process()?;
         let find = |place: &RegionPlace, direction| {
             let found = self.find(&place.region, direction)?;
@@ -235,7 +231,7 @@ impl IoctlDriver {
     }
 
     /// Begins a request and remembers it.
-    fn start(
+    pub(super) fn start(
         &mut self,
         made: (Request<'_>, [Option<Found>; 2]),
         flags: CopyFlags,
@@ -257,7 +253,7 @@ impl IoctlDriver {
     }
 
     /// Makes a request and waits for its end.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         made: (Request<'_>, [Option<Found>; 2]),
         flags: CopyFlags,
@@ -286,166 +282,6 @@ fn rest(offset: u64, total_bytes: u64, length: Length) -> Result<u64, u64> {
     }
 }
 
-impl Driver for IoctlDriver {
-    fn open() -> Result<Self, KnemError> {
-        Self::open_at(Path::new(DEVICE_PATH))
-    }
-
-    fn name(&self) -> &'static str {
-        "ioctl"
-    }
-
-    fn mechanism_name() -> &'static str {
-        "knem-ioctl"
-    }
-
-    fn needs() -> Needs {
-        Needs::Module
-    }
-
-    fn checkups(host: &Host) -> Vec<Finding> {
-        super::checkups::checkups(host)
-    }
-
-    fn copies_by_both_ends() -> bool {
-        true
-    }
-
-    fn owner(&self) -> EndpointId {
-        self.owner
-    }
-
-    fn info(&self) -> Info {
-        self.info
-    }
-
-    fn engine(&self) -> Result<(), Unavailable> {
-        self.info.engine()?;
-        self.dma_min.check()
-    }
-
-    fn introduce(&mut self) -> Result<Hello, KnemError> {
-        self.check_process()?;
-        let descriptor = self.regions.descriptor().try_clone();
-        let descriptor = descriptor.map_err(|error| {
-            let errno = nix::errno::Errno::from_raw(error.raw_os_error().unwrap_or(0));
-            errors::of_any("duplicating a descriptor", errno)
-        })?;
-        Ok(Hello { bytes: introduction(self.owner), descriptors: vec![descriptor] })
-    }
-
-    fn meet(&mut self, process: Arc<PeerProcess>, introduction: Hello) -> Result<EndpointId, KnemError> {
-        self.check_process()?;
-        let met = Met::new(process, introduction)?;
-        let owner = met.owner;
-        if owner == self.owner {
-            return Err(KnemError::Introduction("it is one's own".to_owned()));
-        }
-        // Owners' ids are known to all their peers: one of these must not take
-        // the place of a living one by greeting with its id.
-        let known = self.met.iter().find(|known| known.owner == owner);
-        if known.is_some_and(|known| !known.is_process(&met.process) && known.process.is_alive()) {
-            let why = "it names another process, which lives".to_owned();
-            return Err(KnemError::Introduction(why));
-        }
-        self.part(owner);
-        self.met.push(met);
-        Ok(owner)
-    }
-
-    fn part(&mut self, owner: EndpointId) {
-        self.met.retain(|met| met.owner != owner);
-    }
-
-    fn create_region(
-        &mut self,
-        memory: Buffer,
-        protection: Protection,
-        uses: Uses,
-    ) -> Result<RegionCookie, KnemError> {
-        self.check_process()?;
-        let (slot, generation) = self.regions.create(&self.device, memory, protection, uses)?;
-        Ok(RegionCookie::new(self.owner, slot, generation))
-    }
-
-    fn destroy_region(&mut self, cookie: &RegionCookie) -> Result<Buffer, KnemError> {
-        self.check_process()?;
-        if cookie.owner() != self.owner {
-            return Err(KnemError::NotDeclared);
-        }
-        // The driver has the pages pinned for a copy that goes on: it would
-        // write to them, or read them, when they are something else again.
-        for index in self.copies.wait_for_region(cookie)? {
-            // Who polls it later is to be told that it has ended well.
-            let used = self.copies.used(index);
-            if used.iter().flatten().all(|used| self.confirm(used).is_ok()) {
-                self.copies.set_ended(index);
-            }
-        }
-        self.regions.destroy(&self.device, cookie.slot(), cookie.generation())
-    }
-
-    fn region_bytes(&mut self, cookie: &RegionCookie) -> Result<u64, KnemError> {
-        self.check_process()?;
-        Ok(self.look_up(cookie)?.0.total_bytes)
-    }
-
-    fn inline_copy(
-        &mut self,
-        local: &mut Buffer,
-        copy: &InlineCopy,
-        flags: CopyFlags,
-    ) -> Result<u64, KnemError> {
-        let made = self.inline(local, copy)?;
-        self.finish(made, flags)
-    }
-
-    fn region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<u64, KnemError> {
-        let made = self.between(copy)?;
-        self.finish(made, flags)
-    }
-
-    fn start_inline_copy(
-        &mut self,
-        local: Buffer,
-        copy: &InlineCopy,
-        flags: CopyFlags,
-    ) -> Result<CopyId, KnemError> {
-        let made = self.inline(&local, copy)?;
-        let id = self.start(made, flags)?;
-        self.copies.lend(id, local);
-        Ok(id)
-    }
-
-    fn start_region_copy(&mut self, copy: &RegionCopy, flags: CopyFlags) -> Result<CopyId, KnemError> {
-        let made = self.between(copy)?;
-        self.start(made, flags)
-    }
-
-    fn poll(&mut self, copy: CopyId) -> Result<Option<Copied>, KnemError> {
-        self.check_process()?;
-        let Some(ended) = self.copies.poll(copy)? else { return Ok(None) };
-        ended.used.iter().flatten().try_for_each(|used| self.confirm(used))?;
-        Ok(Some(Copied { bytes: ended.bytes, local: ended.local }))
-    }
-
-    fn bind_offload(&mut self, binding: &Binding) -> Result<(), KnemError> {
-        self.check_process()?;
-        let (flags, mut mask) = match binding {
-            Binding::Custom(mask) => (abi::BIND_CUSTOM, mask.clone()),
-            Binding::Current => (abi::BIND_CURRENT, Vec::new()),
-            Binding::CurrentReversed => (abi::BIND_CURRENT_REVERSED, Vec::new()),
-        };
-        self.device.bind(flags, &mut mask).map_err(errors::of_bind)
-    }
-
-    fn forget_range(&mut self, address: usize, bytes: usize) {
-        if self.regions.is_usable_here() {
-            self.regions.forget_range(&self.device, address, bytes);
-        }
-    }
-}
-
 impl Drop for IoctlDriver {
     fn drop(&mut self) {
         // A child shares the descriptor: what it destroyed would be its
@@ -463,7 +299,3 @@ impl Drop for IoctlDriver {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "driver_tests.rs"]
-mod tests;

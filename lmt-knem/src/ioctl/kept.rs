@@ -8,7 +8,7 @@
 //! The driver holds on to the pages that were behind the addresses when they
 //! were pinned. If other pages are put there, a kept region shows the old ones.
 //! Nothing tells a library of that, so keeping is off unless asked for, and who
-//! asks for it tells of such changes ([`KeptRegions::forget_range`]). Two
+//! asks for it tells of such changes ([`PinCache::forget_range`]). Two
 //! things are seen to here: forks (after one, a write puts a new page in the
 //! place of a shared one), by counting them, and pages that were never written,
 //! which are made the region's own before they are pinned.
@@ -24,7 +24,7 @@ use super::sys::{self, Device};
 
 /// How much may stay pinned of regions that were destroyed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Keeping {
+pub struct PinCacheConfig {
     /// So many regions; 0 keeps none.
     pub max_regions: u32,
     /// So many bytes, all together.
@@ -39,7 +39,7 @@ const RANGES: usize = 32;
 /// known: from another thread too, and when the driver itself is a mechanism's
 /// and out of reach. Clones tell the same driver.
 #[derive(Clone, Debug)]
-pub struct KeptRegions {
+pub struct PinCache {
     told: Arc<Mutex<Told>>,
     origin: Origin,
 }
@@ -53,15 +53,15 @@ struct Told {
     count: usize,
 }
 
-impl Default for KeptRegions {
+impl Default for PinCache {
     fn default() -> Self {
         Self { told: Arc::default(), origin: Origin::here() }
     }
 }
 
-impl KeptRegions {
+impl PinCache {
     /// A handle to be given to one driver
-    /// ([`super::IoctlDriver::keep_regions_told_by`]).
+    /// ([`super::IoctlDriver::enable_pin_cache_invalidated_by`]).
     pub fn new() -> Self {
         Self::default()
     }
@@ -113,7 +113,7 @@ pub(super) struct Pinned {
     /// The forks there had been when it was pinned, if they are counted.
     pub forks: Option<u64>,
     /// Whether it may be used for the same addresses later.
-    pub may_be_kept: bool,
+    pub is_cacheable: bool,
 }
 
 impl Pinned {
@@ -123,7 +123,7 @@ impl Pinned {
 
     /// Whether a page of the range is among its pages.
     pub fn overlaps(&self, address: usize, bytes: usize) -> bool {
-        const PAGE: usize = super::regions::PAGE_BYTES as usize;
+        const PAGE: usize = abi::PAGE_BYTES as usize;
         let start = address / PAGE * PAGE;
         let end = address.saturating_add(bytes).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
         bytes > 0
@@ -134,7 +134,7 @@ impl Pinned {
 /// What is kept, the one used last at the end.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    keeping: Keeping,
+    keeping: PinCacheConfig,
     pinned: Vec<Pinned>,
 }
 
@@ -143,7 +143,7 @@ impl Kept {
         self.keeping.max_regions > 0
     }
 
-    pub fn set(&mut self, device: &Device, keeping: Keeping) {
+    pub fn set(&mut self, device: &Device, keeping: PinCacheConfig) {
         self.keeping = keeping;
         self.shrink(device);
     }

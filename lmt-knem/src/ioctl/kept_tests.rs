@@ -1,12 +1,12 @@
 use lmt_core::buffer::Access;
 
-use super::super::double::{Double, lend, lend_pieces};
 use super::super::regions::Regions;
+use super::super::test_double::{Double, lend, lend_pieces};
 use crate::types::Uses;
 
 use super::*;
 
-const ON: Keeping = Keeping { max_regions: 2, max_bytes: 20_000 };
+const ON: PinCacheConfig = PinCacheConfig { max_regions: 2, max_bytes: 20_000 };
 
 struct Owner {
     double: Double,
@@ -15,7 +15,7 @@ struct Owner {
 }
 
 impl Owner {
-    fn new(keeping: Keeping) -> Self {
+    fn new(keeping: PinCacheConfig) -> Self {
         let double = Double::new();
         let device = double.device();
         let mut regions = Regions::new().expect("a table");
@@ -43,7 +43,7 @@ impl Owner {
 #[test]
 fn nothing_is_kept_unless_asked_for() {
     let mut memory = vec![0; 4096];
-    let mut owner = Owner::new(Keeping::default());
+    let mut owner = Owner::new(PinCacheConfig::default());
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     assert_eq!((owner.created(), owner.pinned()), (2, 0));
@@ -87,7 +87,7 @@ fn bytes_are_bounded_too() {
     owner.once(lend(&mut memory[..30_000], Access::Write), Protection::READ);
     assert_eq!(owner.pinned(), 0, "too long for itself");
     owner.once(lend(&mut memory[..10_000], Access::Write), Protection::READ);
-    owner.regions.keep(&owner.device, Keeping::default());
+    owner.regions.keep(&owner.device, PinCacheConfig::default());
     assert_eq!(owner.pinned(), 0);
 }
 
@@ -121,7 +121,7 @@ fn what_is_forgotten_is_pinned_anew() {
 fn a_handle_tells_from_another_thread_however_often() {
     let mut memory = vec![0; 9000];
     let mut owner = Owner::new(ON);
-    let kept = KeptRegions::new();
+    let kept = PinCache::new();
     owner.regions.listen(kept.clone());
     let address = memory.as_ptr().addr();
     let mut once = |owner: &mut Owner| owner.once(lend(&mut memory, Access::Write), Protection::READ);
@@ -170,14 +170,14 @@ fn a_fork_voids_what_was_pinned_before() {
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     assert_eq!(owner.created(), 1);
-    super::super::double::fork_and_wait();
+    super::super::test_double::fork_and_wait();
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     assert_eq!((owner.created(), owner.pinned()), (2, 1));
     // And while it is declared.
     let buffer = lend(&mut memory, Access::Write);
     let (index, generation) =
         owner.regions.create(&owner.device, buffer, Protection::READ, Uses::Many).expect("room");
-    super::super::double::fork_and_wait();
+    super::super::test_double::fork_and_wait();
     owner.regions.destroy(&owner.device, index, generation).expect("declared");
     owner.once(lend(&mut memory, Access::Write), Protection::READ);
     assert_eq!(owner.created(), 3);

@@ -24,7 +24,7 @@ pub(super) fn introduction(owner: EndpointId) -> Vec<u8> {
 
 /// Another's table.
 #[derive(Debug)]
-pub(super) struct Met {
+pub(super) struct PeerTable {
     pub owner: EndpointId,
     pub process: Arc<PeerProcess>,
     table: SharedMemory,
@@ -35,7 +35,7 @@ pub(super) struct Met {
 const TABLE: &str = "a peer's table of KNEM regions";
 const KEY: &str = "the number of peers";
 
-impl Met {
+impl PeerTable {
     /// Reads an introduction, which is untrusted.
     pub fn new(process: Arc<PeerProcess>, introduction: Hello) -> Result<Self, KnemError> {
         let refused = |why: &str| KnemError::Introduction(why.to_owned());

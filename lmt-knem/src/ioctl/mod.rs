@@ -7,19 +7,21 @@
 
 pub mod abi;
 #[cfg(not(loom))]
-mod checkups;
+mod asking;
 #[cfg(not(loom))]
 mod copies;
+#[cfg(not(loom))]
+mod diagnostics;
 #[cfg(not(loom))]
 mod dma;
 #[cfg(not(loom))]
 mod dma_min;
-#[cfg(all(test, not(loom)))]
-mod double;
 #[cfg(not(loom))]
 mod driver;
 #[cfg(not(loom))]
 mod errors;
+#[cfg(not(loom))]
+mod interface;
 #[cfg(not(loom))]
 mod kept;
 #[cfg(not(loom))]
@@ -32,10 +34,12 @@ mod request;
 mod slot;
 #[cfg(not(loom))]
 pub(crate) mod sys;
+#[cfg(all(test, not(loom)))]
+mod test_double;
 
 #[cfg(not(loom))]
 pub use driver::{DEVICE_PATH, IoctlDriver};
 #[cfg(not(loom))]
-pub use kept::{Keeping, KeptRegions};
+pub use kept::{PinCache, PinCacheConfig};
 #[cfg(not(loom))]
 pub use sys::{Device, STATUS_SLOTS, StatusArray};

@@ -9,7 +9,8 @@ use lmt_core::buffer::{Access, Buffer};
 use lmt_core::region::Protection;
 use lmt_core::shared_memory::SharedMemory;
 
-use super::kept::{Keeping, Kept, KeptRegions, Pinned};
+use super::abi::PAGE_BYTES;
+use super::kept::{Kept, PinCache, PinCacheConfig, Pinned};
 use super::slot::{Entry, Shape, Slot};
 use super::sys::{self, Device, HEAD_BYTES, REGIONS, TABLE_BYTES};
 use super::{abi, errors};
@@ -18,7 +19,7 @@ use crate::types::Uses;
 
 const TABLE: &str = "the table of KNEM regions";
 /// What there may be fewer of where memory for the table is short.
-const KEY: &str = "the number of endpoints and of regions declared at a time";
+const KEY: &str = "the number of endpoints and of regions registered at a time";
 
 /// A region of one's own. What peers are told stands in the table; nothing of
 /// that is believed here, since peers can write it.
@@ -48,7 +49,7 @@ pub(super) struct Regions {
     numbers: HashMap<u32, u32>,
     kept: Kept,
     /// Who tells of memory that changes.
-    tellers: Vec<KeptRegions>,
+    invalidation_sources: Vec<PinCache>,
 }
 
 const fn bits(protection: Protection) -> u32 {
@@ -67,7 +68,7 @@ impl Regions {
             generations: Vec::new(),
             numbers: HashMap::new(),
             kept: Kept::default(),
-            tellers: Vec::new(),
+            invalidation_sources: Vec::new(),
         })
     }
 
@@ -81,20 +82,20 @@ impl Regions {
     }
 
     /// Says how much may stay pinned of regions that were destroyed.
-    pub fn keep(&mut self, device: &Device, keeping: Keeping) {
+    pub fn keep(&mut self, device: &Device, keeping: PinCacheConfig) {
         self.kept.set(device, keeping);
     }
 
     /// Hears from now on what this handle is told.
-    pub fn listen(&mut self, teller: KeptRegions) {
-        self.tellers.push(teller);
+    pub fn listen(&mut self, teller: PinCache) {
+        self.invalidation_sources.push(teller);
     }
 
     /// Forgets what the handles were told. Before a kept region is used, and
     /// before one becomes a kept one.
     fn hear(&mut self, device: &Device) {
-        for index in 0..self.tellers.len() {
-            for (start, end) in self.tellers[index].take() {
+        for index in 0..self.invalidation_sources.len() {
+            for (start, end) in self.invalidation_sources[index].take() {
                 self.forget_range(device, start, end - start);
             }
         }
@@ -105,7 +106,7 @@ impl Regions {
         self.kept.forget_range(device, address, bytes);
         for pinned in self.own.iter_mut().flatten().filter_map(|own| own.pinned.as_mut()) {
             if pinned.overlaps(address, bytes) {
-                pinned.may_be_kept = false;
+                pinned.is_cacheable = false;
             }
         }
     }
@@ -128,7 +129,7 @@ impl Regions {
         let full = || KnemError::TooMany { what: "regions", most: REGIONS };
         if index >= REGIONS {
             let is_worn_out = self.own.iter().all(Option::is_none);
-            return Err(if is_worn_out { KnemError::WornOut } else { full() });
+            return Err(if is_worn_out { KnemError::NumbersExhausted } else { full() });
         }
         self.hear(device);
         // The page must be there: a failing first touch would be SIGBUS.
@@ -188,15 +189,15 @@ impl Regions {
         let forks = if is_to_be_kept { sys::count_forks() } else { None };
         let flags = if single { abi::FLAG_SINGLEUSE } else { 0 };
         let cookie = sys::create(device, memory, bits(protection), flags).map_err(errors::of_create)?;
-        self.void_namesakes(cookie);
-        let may_be_kept = is_to_be_kept && is_populated && forks.is_some();
-        Ok(Pinned { cookie, protection, segments: memory.segments().into(), forks, may_be_kept })
+        self.drop_same_number(cookie);
+        let is_cacheable = is_to_be_kept && is_populated && forks.is_some();
+        Ok(Pinned { cookie, protection, segments: memory.segments().into(), forks, is_cacheable })
     }
 
     /// A region whose number the driver has just given again is gone: it was for
     /// one use, or a peer has taken it away. Its line must not lead to the new
     /// one, nor be destroyed by that number.
-    fn void_namesakes(&mut self, cookie: u64) {
+    fn drop_same_number(&mut self, cookie: u64) {
         let number = abi::region_number(cookie);
         self.kept.void_number(number);
         let Some(index) = self.numbers.remove(&number) else { return };
@@ -211,11 +212,11 @@ impl Regions {
     /// Takes a region back.
     pub fn destroy(&mut self, device: &Device, index: u32, generation: u32) -> Result<Buffer, KnemError> {
         self.hear(device);
-        let place = self.own.get_mut(index as usize).ok_or(KnemError::NotDeclared)?;
+        let place = self.own.get_mut(index as usize).ok_or(KnemError::NotRegistered)?;
         if place.as_ref().is_none_or(|own| own.generation != generation) {
-            return Err(KnemError::NotDeclared);
+            return Err(KnemError::NotRegistered);
         }
-        let own = place.take().ok_or(KnemError::NotDeclared)?;
+        let own = place.take().ok_or(KnemError::NotRegistered)?;
         if generation < u32::MAX {
             self.free.push(index);
         }
@@ -228,7 +229,7 @@ impl Regions {
             line.withdraw();
         }
         if let Some(pinned) = own.pinned {
-            if own.uses == Uses::Many && pinned.may_be_kept {
+            if own.uses == Uses::Many && pinned.is_cacheable {
                 self.kept.put(device, pinned);
             } else {
                 // EINVAL: it is gone. Anything else leaves a region that
@@ -249,7 +250,7 @@ impl Regions {
     /// Ends all regions: as long as a child holds the descriptor, the driver
     /// would keep them.
     pub fn destroy_all(&mut self, device: &Device) {
-        self.kept.set(device, Keeping::default());
+        self.kept.set(device, PinCacheConfig::default());
         for index in 0..self.own.len() as u32 {
             let generation = self.own[index as usize].as_ref().map(|own| own.generation);
             if let Some(generation) = generation {
@@ -259,8 +260,6 @@ impl Regions {
         }
     }
 }
-
-pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// What peers are told of where the driver's pieces are.
 pub(super) fn shape_of(memory: &Buffer) -> Shape {

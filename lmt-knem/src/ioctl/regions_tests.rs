@@ -1,4 +1,4 @@
-use super::super::double::{Double, OPENING, counting, get, lend, lend_pieces, pair};
+use super::super::test_double::{Double, OPENING, counting, get, lend, lend_pieces, pair};
 use super::*;
 use crate::driver::Driver;
 use crate::types::CopyFlags;
@@ -38,7 +38,7 @@ fn memory_never_written_gets_pages_of_its_own_before_it_is_pinned() {
     let address = memory.as_ptr().addr();
     assert!(memory.iter().all(|byte| *byte == 0));
     assert!(!is_own_page(address + 4096), "nothing was to be seen to here");
-    let driver = super::super::double::Double::new();
+    let driver = super::super::test_double::Double::new();
     let mut regions = Regions::new().expect("a table");
     let device = driver.device();
     let buffer = lend(&mut memory[4096 + 5..3 * 4096 + 1], Access::Write);
@@ -52,13 +52,13 @@ fn memory_never_written_gets_pages_of_its_own_before_it_is_pinned() {
     assert!(is_own_page(address + 8 * 4096) && !is_own_page(address + 9 * 4096));
     // What cannot be written has no other pages to get.
     static BYTES: [u8; 8192] = [3; 8192];
-    let buffer = super::super::double::lend_for_good(&BYTES);
+    let buffer = super::super::test_double::lend_for_good(&BYTES);
     regions.create(&device, buffer, Protection::READ, Uses::Many).expect("a region");
 }
 
 #[test]
 fn a_line_that_has_had_all_generations_is_not_used_again() {
-    let double = super::super::double::Double::new();
+    let double = super::super::test_double::Double::new();
     let device = double.device();
     let mut regions = Regions::new().expect("a table");
     let mut memory = [0; 4];
@@ -77,18 +77,18 @@ fn a_line_that_has_had_all_generations_is_not_used_again() {
     regions.own.resize_with(REGIONS as usize, || None);
     regions.free.clear();
     let none = regions.create(&device, lend(&mut memory, Access::Read), Protection::READ, Uses::Many);
-    assert!(matches!(none, Err(KnemError::WornOut)), "{none:?}");
+    assert!(matches!(none, Err(KnemError::NumbersExhausted)), "{none:?}");
 }
 
 /// Memory straight from the kernel, for the rest of the test's process.
 fn memmap_anonymous(bytes: usize) -> &'static mut [u8] {
     let flags = nix::sys::mman::MapFlags::MAP_PRIVATE | nix::sys::mman::MapFlags::MAP_ANONYMOUS;
-    super::super::double::map(bytes, flags)
+    super::super::test_double::map(bytes, flags)
 }
 
 #[test]
 fn a_full_table_says_so_and_has_room_again() {
-    let double = super::super::double::Double::new();
+    let double = super::super::test_double::Double::new();
     let device = double.device();
     let mut regions = Regions::new().expect("a table");
     let mut memory = [0; 4];
@@ -101,7 +101,7 @@ fn a_full_table_says_so_and_has_room_again() {
     assert_eq!(double.state().created, REGIONS);
     let (index, generation) = all[700];
     regions.destroy(&device, index, generation).expect("declared");
-    assert!(matches!(regions.destroy(&device, index, generation), Err(KnemError::NotDeclared)));
+    assert!(matches!(regions.destroy(&device, index, generation), Err(KnemError::NotRegistered)));
     let again = create(&mut regions).expect("room");
     assert!(again.0 == 700 && again.1 != generation);
     regions.destroy_all(&device);
@@ -139,10 +139,10 @@ fn take_away(double: &Double) {
 
 #[test]
 fn the_number_of_a_region_that_was_taken_away_is_never_destroyed_for_another() {
-    for keeping in [Keeping::default(), Keeping { max_regions: 4, max_bytes: 4096 }] {
+    for keeping in [PinCacheConfig::default(), PinCacheConfig { max_regions: 4, max_bytes: 4096 }] {
         let double = Double::new();
         let (mut owner, mut other) = pair(&double);
-        owner.keep_regions(keeping);
+        owner.enable_pin_cache(keeping);
         let (mut memory, mut local) = (counting(10), vec![0; 10]);
         let lost =
             owner.create_region(lend(&mut memory, Access::Read), Protection::READ, Uses::Many).unwrap();
@@ -152,7 +152,7 @@ fn the_number_of_a_region_that_was_taken_away_is_never_destroyed_for_another() {
             owner.create_region(lend(&mut second, Access::Read), Protection::READ, Uses::Many).unwrap();
         let refused =
             other.inline_copy(&mut lend(&mut local, Access::Write), &get(lost, 0, 10), CopyFlags::NONE);
-        assert!(matches!(refused, Err(KnemError::NotDeclared)), "it leads to another: {refused:?}");
+        assert!(matches!(refused, Err(KnemError::NotRegistered)), "it leads to another: {refused:?}");
         assert_eq!(owner.destroy_region(&lost).unwrap().total_bytes(), 10);
         other.inline_copy(&mut lend(&mut local, Access::Write), &get(next, 0, 10), CopyFlags::NONE).unwrap();
         assert_eq!(local, [7; 10]);
@@ -163,7 +163,7 @@ fn the_number_of_a_region_that_was_taken_away_is_never_destroyed_for_another() {
         }
         let mut third = vec![8; 10];
         let last = owner.create_region(lend(&mut third, Access::Read), Protection::READ, Uses::Many).unwrap();
-        owner.keep_regions(Keeping::default());
+        owner.enable_pin_cache(PinCacheConfig::default());
         other.inline_copy(&mut lend(&mut local, Access::Write), &get(last, 0, 10), CopyFlags::NONE).unwrap();
         assert_eq!(local, [8; 10]);
     }

@@ -118,7 +118,7 @@ impl Slot {
         let entry =
             Entry { cookie, total_bytes, read: has(READ), write: has(WRITE), single: has(SINGLE), shape };
         let seen = Seen { entry, stamp };
-        self.still(&seen).then_some(seen)
+        self.revalidate(&seen).then_some(seen)
     }
 
     /// Takes the one use of a region for one; whether nobody had.
@@ -134,7 +134,7 @@ impl Slot {
 
     /// Whether the line is as it was seen: what was read of the region or the
     /// line since then is of that region.
-    pub fn still(&self, seen: &Seen) -> bool {
+    pub fn revalidate(&self, seen: &Seen) -> bool {
         // Keeps the reads before it before the one below; pairs with the fence
         // in `withdraw`.
         fence(Ordering::Acquire);

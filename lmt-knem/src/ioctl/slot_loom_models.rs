@@ -48,7 +48,7 @@ fn loom_later_bytes_are_never_taken_for_the_regions() {
         if let Some(seen) = slot.look_up(1) {
             // Relaxed: stands for the driver's copy.
             let copied = memory.load(Ordering::Relaxed);
-            assert!(!slot.still(&seen) || copied == 5, "later bytes were taken for the region's");
+            assert!(!slot.revalidate(&seen) || copied == 5, "later bytes were taken for the region's");
         }
         owner.join().expect("it ends");
     });
@@ -74,7 +74,7 @@ fn loom_a_single_use_is_won_by_one() {
         let there = Arc::clone(&slot);
         let user = thread::spawn(move || {
             let seen = there.look_up(1);
-            seen.is_some_and(|mut seen| there.use_up(&mut seen) && there.still(&seen));
+            seen.is_some_and(|mut seen| there.use_up(&mut seen) && there.revalidate(&seen));
         });
         slot.withdraw();
         slot.publish(2, &entry(2));

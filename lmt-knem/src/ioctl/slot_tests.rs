@@ -20,11 +20,11 @@ fn a_line_tells_what_was_published_of_its_generation_only() {
     assert_eq!((slot.look_up(6), slot.look_up(8), slot.look_up(0)), (None, None, None));
     let seen = slot.look_up(7).expect("published");
     slot.withdraw();
-    assert!(slot.look_up(7).is_none() && !slot.still(&seen));
+    assert!(slot.look_up(7).is_none() && !slot.revalidate(&seen));
     let write_only = Entry { read: false, write: true, shape: Shape::default(), ..entry() };
     slot.publish(u32::MAX, &write_only);
     assert_eq!(slot.look_up(u32::MAX).expect("published").entry, write_only);
-    assert!(!slot.still(&seen));
+    assert!(!slot.revalidate(&seen));
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn a_single_use_is_taken_once() {
     let mut first = slot.look_up(1).expect("published");
     let mut second = slot.look_up(1).expect("published");
     assert!(slot.use_up(&mut first) && !slot.use_up(&mut second));
-    assert!(slot.still(&first));
+    assert!(slot.revalidate(&first));
     assert_eq!(slot.look_up(1), None);
     slot.withdraw();
-    assert!(!slot.still(&first));
+    assert!(!slot.revalidate(&first));
 }

@@ -30,7 +30,7 @@ const STATUS_BYTES: NonZeroUsize = NonZeroUsize::new(STATUS_SLOTS as usize).unwr
 pub struct Device {
     fd: OwnedFd,
     #[cfg(test)]
-    double: Option<super::double::Double>,
+    double: Option<super::test_double::Double>,
 }
 
 impl Device {
@@ -55,7 +55,7 @@ impl Device {
 
     /// A device that answers by `double`; its status array is the memory of `fd`.
     #[cfg(test)]
-    pub(super) fn of_double(fd: OwnedFd, double: super::double::Double) -> Self {
+    pub(super) fn of_double(fd: OwnedFd, double: super::test_double::Double) -> Self {
         Self { fd, double: Some(double) }
     }
 

@@ -9,7 +9,7 @@ use lmt_core::region::{
     Direction, Part, Protection, RegionAccess, RegionError, RegionKey, RegionTable, copy_piece,
 };
 
-use super::met::{Met, Way, lock, wait_for_death};
+use super::met::{OwnerAccess, RegionOwner, lock, wait_for_death};
 use crate::error::KnemError;
 use crate::types::{InlineCopy, Length, RegionCookie, RegionCopy, RegionPlace};
 
@@ -24,7 +24,7 @@ const BOUNCE_BYTES: usize = 256 << 10;
 pub(super) struct Regions {
     owner: EndpointId,
     pub table: Mutex<RegionTable>,
-    pub met: Mutex<HashMap<EndpointId, Arc<Met>>>,
+    pub met: Mutex<HashMap<EndpointId, Arc<RegionOwner>>>,
     /// Memory for copies between regions, kept for the next.
     bounce: Mutex<Option<Box<[u8]>>>,
 }
@@ -33,12 +33,12 @@ pub(super) struct Regions {
 #[derive(Debug)]
 enum Side {
     Own(RegionKey),
-    Met(Arc<Met>, RegionKey, RegionAccess),
+    RegionOwner(Arc<RegionOwner>, RegionKey, RegionAccess),
 }
 
 /// A region that a copy is to be about, looked up.
 struct Found {
-    met: Option<Arc<Met>>,
+    met: Option<Arc<RegionOwner>>,
     key: RegionKey,
 }
 
@@ -95,11 +95,11 @@ impl Regions {
     }
 
     /// Whose table a cookie is about: none is one's own.
-    fn met(&self, cookie: &RegionCookie) -> Result<Option<Arc<Met>>, KnemError> {
+    fn met(&self, cookie: &RegionCookie) -> Result<Option<Arc<RegionOwner>>, KnemError> {
         if cookie.owner() == self.owner {
             return Ok(None);
         }
-        lock(&self.met).get(&cookie.owner()).cloned().ok_or(KnemError::Stranger).map(Some)
+        lock(&self.met).get(&cookie.owner()).cloned().ok_or(KnemError::UnknownOwner).map(Some)
     }
 
     /// The key behind a cookie, and what peers may do with the region.
@@ -141,7 +141,7 @@ impl Regions {
             }
             Some(met) => {
                 let access = met.begin(&key, direction, offset, bytes)?;
-                Ok(Side::Met(met, key, access))
+                Ok(Side::RegionOwner(met, key, access))
             }
         }
     }
@@ -178,10 +178,10 @@ impl Regions {
                 Side::Own(key) => {
                     lock(&self.table).copy_piece(key, copy.direction, there, local, here, bytes)?;
                 }
-                Side::Met(met, _, access) => {
+                Side::RegionOwner(met, _, access) => {
                     // Its ways never keep one waiting.
-                    if !access.copy(&met.table, &mut Way(met), there, local, here, bytes)? {
-                        return Err(KnemError::NotDeclared);
+                    if !access.copy(&met.table, &mut OwnerAccess(met), there, local, here, bytes)? {
+                        return Err(KnemError::NotRegistered);
                     }
                 }
             }
@@ -232,7 +232,7 @@ impl Regions {
             let mut to = copy.target.part(table.as_deref())?;
             let (at, into) = (copy.source_offset + done, copy.target_offset + done);
             match copy_piece(&mut from, at, &mut to, into, bytes, bounce)? {
-                0 => return Err(KnemError::NotDeclared),
+                0 => return Err(KnemError::NotRegistered),
                 some => done += some,
             }
         }
@@ -243,18 +243,23 @@ impl Regions {
 }
 
 impl Side {
-    fn part<'a>(&'a mut self, table: Option<&'a RegionTable>) -> Result<Part<'a, Way<'a>>, KnemError> {
+    fn part<'a>(
+        &'a mut self,
+        table: Option<&'a RegionTable>,
+    ) -> Result<Part<'a, OwnerAccess<'a>>, KnemError> {
         match self {
             Self::Own(key) => {
-                let table = table.ok_or(KnemError::NotDeclared)?;
+                let table = table.ok_or(KnemError::NotRegistered)?;
                 Ok(Part::Own { table, key })
             }
-            Self::Met(met, _, access) => Ok(Part::Remote { table: &met.table, access, ways: Way(met) }),
+            Self::RegionOwner(met, _, access) => {
+                Ok(Part::Remote { table: &met.table, access, ways: OwnerAccess(met) })
+            }
         }
     }
 
     fn end(&self) {
-        if let Self::Met(met, key, access) = self {
+        if let Self::RegionOwner(met, key, access) = self {
             met.end(key, access);
         }
     }
@@ -273,7 +278,7 @@ impl From<RegionError> for KnemError {
             RegionError::Unreachable(sentence) | RegionError::BadMemory(sentence) => {
                 Self::Unavailable { errno: None, sentence }
             }
-            _ => Self::NotDeclared,
+            _ => Self::NotRegistered,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::checkup::{Finding, Host};
+use lmt_core::diagnostic::{Finding, Host};
 use lmt_core::fork_guard::Origin;
 use lmt_core::identity::EndpointId;
 use lmt_core::mechanism::Hello;
@@ -13,7 +13,7 @@ use lmt_core::region::{Protection, RegionKey, RegionOptions};
 use nix::errno::Errno;
 
 use super::copying::{Regions, handle_of, to_cookie};
-use super::met::{Met, lock, of_system};
+use super::met::{RegionOwner, lock, of_system};
 use super::name::Name;
 use super::offload::{Offload, Work};
 use crate::driver::Driver;
@@ -37,7 +37,7 @@ use crate::types::{Binding, Copied, CopyFlags, CopyId, Info, InlineCopy, RegionC
 ///
 /// // Somebody else, usually another process, has got the two as bytes.
 /// let mut peer = UserDriver::open()?;
-/// peer.meet_by_name(&name)?;
+/// peer.add_process_by_name(&name)?;
 /// let mut bytes = [1; 8];
 /// // SAFETY: used by nobody else until the copy is made.
 /// let mut local = unsafe { Buffer::new(&[Segment::of_mut(&mut bytes)], Access::Write) }?;
@@ -78,7 +78,7 @@ impl UserDriver {
     /// [`KnemError::Introduction`] when the bytes are none or out of date,
     /// [`KnemError::OwnerDead`], or [`KnemError::Unavailable`] with a sentence
     /// on what the kernel refused.
-    pub fn meet_by_name(&mut self, name: &[u8]) -> Result<EndpointId, KnemError> {
+    pub fn add_process_by_name(&mut self, name: &[u8]) -> Result<EndpointId, KnemError> {
         let introduction = Hello { bytes: name.to_vec(), descriptors: Vec::new() };
         self.meet(Arc::new(PeerProcess::new(0, None)), introduction)
     }
@@ -104,7 +104,7 @@ impl UserDriver {
     /// nobody else reads or writes any more.
     ///
     /// # Errors
-    /// [`KnemError::NotDeclared`].
+    /// [`KnemError::NotRegistered`].
     pub fn free_region(&mut self, cookie: &RegionCookie) -> Result<(), KnemError> {
         self.destroy(cookie).map(drop)
     }
@@ -114,7 +114,7 @@ impl UserDriver {
         let mut table = lock(&parts.regions.table);
         let key: RegionKey = table.key_of(handle_of(cookie))?;
         if cookie.owner() != owner {
-            return Err(KnemError::NotDeclared);
+            return Err(KnemError::NotRegistered);
         }
         Ok(table.destroy(&key)?)
     }
@@ -163,12 +163,12 @@ impl Driver for UserDriver {
         true
     }
 
-    fn knows_the_dying() -> bool {
+    fn reports_dying_owners() -> bool {
         true
     }
 
-    fn checkups(host: &Host) -> Vec<Finding> {
-        lmt_cma::checkups(host)
+    fn diagnostics(host: &Host) -> Vec<Finding> {
+        lmt_cma::diagnostics(host)
     }
 
     fn open() -> Result<Self, KnemError> {
@@ -215,13 +215,13 @@ impl Driver for UserDriver {
     fn meet(&mut self, process: Arc<PeerProcess>, introduction: Hello) -> Result<EndpointId, KnemError> {
         let own = self.owner;
         let parts = self.here()?;
-        let met = Met::new(process, introduction)?;
+        let met = RegionOwner::new(process, introduction)?;
         let owner = met.table.owner();
         if owner == own {
             return Err(KnemError::Introduction("it is one's own".to_owned()));
         }
         let mut known = lock(&parts.regions.met);
-        if known.get(&owner).is_some_and(|before| !before.gives_way_to(&met)) {
+        if known.get(&owner).is_some_and(|before| !before.may_be_replaced_by(&met)) {
             let why = "another process that still runs was introduced by this id".to_owned();
             return Err(KnemError::Introduction(why));
         }

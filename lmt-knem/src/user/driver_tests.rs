@@ -45,7 +45,7 @@ fn the_safe_type_serves_the_caller_its_own_regions() {
     assert!(matches!(put, Err(KnemError::Forbidden(Direction::Put))), "protection binds the owner too");
     assert_eq!(knem.destroy_region(&region).expect("it is declared").total_bytes(), 6);
     let name = knem.introduce().expect("a descriptor").bytes;
-    let own = knem.meet_by_name(&name);
+    let own = knem.add_process_by_name(&name);
     assert!(matches!(own, Err(KnemError::Introduction(_))), "{own:?}");
 }
 
@@ -78,8 +78,8 @@ fn a_copy_of_no_bytes_uses_a_region_up_and_a_refused_one_does_not() {
     assert!(matches!(get(&mut driver, 0, 8, Direction::Put), Err(KnemError::Forbidden(_))));
     assert!(matches!(get(&mut driver, 1, 8, Direction::Get), Err(KnemError::OutOfBounds { .. })));
     assert_eq!(get(&mut driver, 8, 0, Direction::Get).expect("no bytes"), 0);
-    assert!(matches!(get(&mut driver, 0, 8, Direction::Get), Err(KnemError::NotDeclared)));
-    assert!(matches!(driver.region_bytes(&region), Err(KnemError::NotDeclared)));
+    assert!(matches!(get(&mut driver, 0, 8, Direction::Get), Err(KnemError::NotRegistered)));
+    assert!(matches!(driver.region_bytes(&region), Err(KnemError::NotRegistered)));
     driver.destroy_region(&region).expect("its owner destroys it all the same");
 }
 
@@ -111,7 +111,7 @@ fn asynchronous_copies_use_slots_and_give_them_back() {
 fn a_failed_asynchronous_copy_is_told_of_when_it_is_asked_for() {
     let (mut owner, mut driver) = (open(), open());
     let name = owner.introduce().expect("a descriptor").bytes;
-    if let Err(error) = driver.meet_by_name(&name) {
+    if let Err(error) = driver.add_process_by_name(&name) {
         return lmt_conformance::require::skipped("cma", &error.to_string());
     }
     let mut target = [0; 100];
@@ -125,7 +125,7 @@ fn a_failed_asynchronous_copy_is_told_of_when_it_is_asked_for() {
     let failed = wait(&mut driver, id);
     assert!(matches!(failed, Err(KnemError::BadMemory(_))), "{failed:?}");
     let again = driver.inline_copy(&mut lend(&mut target), &copy, CopyFlags::NONE);
-    assert!(matches!(again, Err(KnemError::NotDeclared)), "a failed copy uses it up too: {again:?}");
+    assert!(matches!(again, Err(KnemError::NotRegistered)), "a failed copy uses it up too: {again:?}");
 }
 
 /// As between pid namespaces: the table is there, and the process is not.
@@ -223,7 +223,7 @@ fn a_region_copied_within_itself_and_to_another_of_ones_own() {
     assert!(seen == expected);
     driver.free_region(&other).expect("it is declared");
     let gone = driver.region_copy(&RegionCopy { source: place(other, 0), ..copy }, CopyFlags::NONE);
-    assert!(matches!(gone, Err(KnemError::NotDeclared)), "{gone:?}");
+    assert!(matches!(gone, Err(KnemError::NotRegistered)), "{gone:?}");
 }
 
 /// The CPUs of the helper thread, found among this process's threads by name.

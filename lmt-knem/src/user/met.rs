@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use lmt_cma::vm::{self, CopyError};
 use lmt_core::buffer::{Buffer, Segment};
-use lmt_core::mechanism::{DeclaredCopy, Fault, Hello};
+use lmt_core::errno_advice::advice;
+use lmt_core::mechanism::{Fault, Hello, RegisteredCopy};
 use lmt_core::process::PeerProcess;
-use lmt_core::refusal::advice;
 use lmt_core::region::{
-    Direction, Entry, Place, RegionAccess, RegionError, RegionKey, RemoteTable, Ways, attach_shared,
+    Direction, Entry, OwnerMemory, Place, RegionAccess, RegionError, RegionKey, RemoteTable, attach_shared,
 };
 use lmt_core::shared_memory::SharedMemory;
 use nix::errno::Errno;
@@ -23,11 +23,11 @@ use crate::driver::DYING;
 use crate::error::KnemError;
 
 /// Mappings kept for each owner.
-const MOST_MAPPED: usize = 32;
+const MAX_MAPPED: usize = 32;
 
 /// An owner of regions.
 #[derive(Debug)]
-pub(super) struct Met {
+pub(super) struct RegionOwner {
     pub table: RemoteTable,
     process: Arc<PeerProcess>,
     /// Allocated regions that are mapped, by handle; the one used last is at
@@ -49,7 +49,7 @@ fn refused(why: &str) -> KnemError {
     KnemError::Introduction(why.to_owned())
 }
 
-impl Met {
+impl RegionOwner {
     /// Takes an introduction, which is untrusted: with the table's descriptor,
     /// and `process` where it came from; or without, and then the process is
     /// the one that the name says, if it shows itself to be it.
@@ -121,7 +121,7 @@ impl Met {
         if let Some((handle, list)) = &*lock(&self.list)
             && *handle == key.handle()
         {
-            access.know_list(Arc::clone(list));
+            access.set_list(Arc::clone(list));
         }
         Ok(access)
     }
@@ -134,8 +134,8 @@ impl Met {
     }
 
     fn map(&self, key: &RegionKey, entry: &Entry) -> Result<Arc<SharedMemory>, KnemError> {
-        let Place::Shared { descriptor } = entry.place else { return Err(KnemError::NotDeclared) };
-        let descriptor = i32::try_from(descriptor).map_err(|_| KnemError::NotDeclared)?;
+        let Place::Shared { descriptor } = entry.place else { return Err(KnemError::NotRegistered) };
+        let descriptor = i32::try_from(descriptor).map_err(|_| KnemError::NotRegistered)?;
         let fetch = |pidfd: &dyn AsFd| sys::pidfd_getfd(pidfd.as_fd(), descriptor);
         let fetched: Result<OwnedFd, Errno> = match (self.process.pidfd(), self.process.pid()) {
             (Some(pidfd), _) => fetch(&pidfd),
@@ -144,13 +144,13 @@ impl Met {
         };
         let fetched = fetched.map_err(|errno| match errno {
             // The number was the region's when the entry was read.
-            Errno::EBADF => KnemError::NotDeclared,
+            Errno::EBADF => KnemError::NotRegistered,
             Errno::ESRCH => self.not_found(of_getfd(errno)),
             _ => of_getfd(errno),
         })?;
         let memory = attach_shared(fetched, key);
         // Only of a region that is still there was that its descriptor.
-        self.table.still(key, entry)?;
+        self.table.revalidate(key, entry)?;
         Ok(Arc::new(memory?))
     }
 
@@ -178,7 +178,7 @@ impl Met {
 
     /// Whether `newer`, which has the same owner's id, may take this one's
     /// place: it is the same process, or this one is dead.
-    pub fn gives_way_to(&self, newer: &Self) -> bool {
+    pub fn may_be_replaced_by(&self, newer: &Self) -> bool {
         !self.process.is_alive() || self.is_of(&newer.process)
     }
 }
@@ -196,13 +196,13 @@ pub(super) fn wait_for_death<T>(mut work: impl FnMut() -> Result<T, KnemError>) 
 
 /// The ways into an owner's memory.
 #[derive(Debug)]
-pub(super) struct Way<'a>(pub &'a Met);
+pub(super) struct OwnerAccess<'a>(pub &'a RegionOwner);
 
-impl Ways for Way<'_> {
+impl OwnerMemory for OwnerAccess<'_> {
     type Error = KnemError;
 
-    fn copy(&mut self, local: &mut Buffer, copy: &DeclaredCopy<'_>) -> Result<u64, KnemError> {
-        let copied = vm::copy_declared(&self.0.process, local, copy);
+    fn copy(&mut self, local: &mut Buffer, copy: &RegisteredCopy<'_>) -> Result<u64, KnemError> {
+        let copied = vm::copy_registered(&self.0.process, local, copy);
         let Some(error) = copied.error else { return Ok(copied.bytes) };
         let told = of_copy(error, &self.0.process);
         Err(if matches!(error, CopyError::Refused(Errno::ESRCH)) { self.0.not_found(told) } else { told })
@@ -219,11 +219,12 @@ impl Ways for Way<'_> {
             None => {
                 let table = &self.0.table;
                 // One that is used up may still be in use here.
-                mapped.retain(|(handle, _)| !matches!(table.key_of(*handle), Err(RegionError::NotDeclared)));
+                mapped
+                    .retain(|(handle, _)| !matches!(table.key_of(*handle), Err(RegionError::NotRegistered)));
                 self.0.map(key, entry)?
             }
         };
-        if mapped.len() >= MOST_MAPPED {
+        if mapped.len() >= MAX_MAPPED {
             mapped.pop_front();
         }
         mapped.push_back((key.handle(), Arc::clone(&found)));

@@ -47,18 +47,21 @@ fn a_process_that_is_not_found_is_said_to_be_dying_for_a_while() {
     let Ok(pidfd) = sys::pidfd_open(pid) else {
         return lmt_conformance::require::skipped("pidfd", "the kernel lacks pidfd_open");
     };
-    let met = Met::with(remote(), Arc::new(PeerProcess::new(pid, Some(pidfd))));
+    let met = RegionOwner::with(remote(), Arc::new(PeerProcess::new(pid, Some(pidfd))));
     let begun = Instant::now();
-    let first = met.not_found(KnemError::Stranger);
+    let first = met.not_found(KnemError::UnknownOwner);
     // On a machine that stands still for so long nothing can be said.
     if begun.elapsed() < DYING {
         assert!(matches!(first, KnemError::OwnerDying), "{first:?}");
     }
     *lock(&met.vanished) = begun.checked_sub(DYING);
-    let at_last = wait_for_death(|| Err::<(), _>(met.not_found(KnemError::Stranger)));
-    assert!(matches!(at_last, Err(KnemError::Stranger)), "{at_last:?}");
-    let invisible = Met::with(remote(), Arc::new(PeerProcess::new(0, None)));
-    assert!(matches!(invisible.not_found(KnemError::Stranger), KnemError::Stranger));
-    assert!(!met.gives_way_to(&invisible), "it runs, and is another");
-    assert!(met.gives_way_to(&Met::with(remote(), Arc::new(process()))), "the same process greets again");
+    let at_last = wait_for_death(|| Err::<(), _>(met.not_found(KnemError::UnknownOwner)));
+    assert!(matches!(at_last, Err(KnemError::UnknownOwner)), "{at_last:?}");
+    let invisible = RegionOwner::with(remote(), Arc::new(PeerProcess::new(0, None)));
+    assert!(matches!(invisible.not_found(KnemError::UnknownOwner), KnemError::UnknownOwner));
+    assert!(!met.may_be_replaced_by(&invisible), "it runs, and is another");
+    assert!(
+        met.may_be_replaced_by(&RegionOwner::with(remote(), Arc::new(process()))),
+        "the same process greets again"
+    );
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use lmt_core::buffer::Buffer;
-use lmt_core::refusal::thread_advice;
+use lmt_core::errno_advice::thread_advice;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -20,7 +20,7 @@ use super::met::lock;
 use crate::error::KnemError;
 use crate::types::{Binding, Copied, CopyId};
 
-/// Copies that may be under way, or ended and not asked for, at a time.
+/// Copies that may be in flight, or ended and not asked for, at a time.
 pub const STATUS_SLOTS: u32 = 4096;
 
 /// What a status says, with KNEM's numbers.
@@ -134,7 +134,7 @@ impl Offload {
     /// Refuses where no slot is left; to be asked before a copy begins.
     pub fn check_room(&self) -> Result<(), KnemError> {
         if self.free.is_empty() && self.slots.len() >= STATUS_SLOTS as usize {
-            return Err(KnemError::TooMany { what: "copies under way", most: STATUS_SLOTS });
+            return Err(KnemError::TooMany { what: "copies in flight", most: STATUS_SLOTS });
         }
         Ok(())
     }

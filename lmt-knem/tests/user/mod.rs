@@ -78,7 +78,7 @@ pub fn introduce(driver: &mut UserDriver, line: &mut Line) {
 /// Takes the introduction of the process at the other end; says why where the
 /// kernel does not allow it.
 pub fn meet(driver: &mut UserDriver, line: &mut Line) -> bool {
-    match driver.meet_by_name(&line.receive()) {
+    match driver.add_process_by_name(&line.receive()) {
         Ok(_) => true,
         Err(error) => {
             require::skipped("cma", &error.to_string());

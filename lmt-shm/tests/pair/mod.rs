@@ -106,7 +106,10 @@ impl<M: Lmt> Side<M> {
         let (frame, descriptors) = side.receive();
         side.facts.probe_address = u64::from_ne_bytes(frame[..8].try_into().expect("8 bytes"));
         side.facts.nonce.copy_from_slice(&frame[8..24]);
-        let probed = side.mechanism.probe(&side.facts, Hello { bytes: frame[24..].to_vec(), descriptors });
+        let probed = side
+            .mechanism
+            .probe(&side.facts, Hello { bytes: frame[24..].to_vec(), descriptors })
+            .and_then(Probed::reached);
         let abilities = probed.map(|(peer, abilities)| {
             side.peer = Some(peer);
             abilities
@@ -209,7 +212,8 @@ impl<M: Lmt> Side<M> {
     /// Leaves a message in the Both model. Returns whether both ends know that
     /// it is whole.
     pub fn leave(&mut self, transfer: &mut M::Transfer) -> bool {
-        self.mechanism.leave(self.peer.as_mut().expect("probed"), transfer)
+        let peer = self.peer.as_mut().expect("probed");
+        self.mechanism.shared_completion().is_some_and(|shared| shared.leave(peer, transfer).both_know)
     }
 
     pub fn finish(&mut self, transfer: M::Transfer) {

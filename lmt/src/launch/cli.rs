@@ -1,8 +1,8 @@
 //! The body of `lmt run`.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 
+use super::error::complain;
 use super::{LaunchError, Launcher, Output};
 
 /// What `lmt run` can be told beside the program.
@@ -47,9 +47,4 @@ pub fn run_launcher(launcher: Launcher) -> i32 {
     }
     complain(&outcome);
     outcome.interrupted.map_or(1, |signal| 128 + signal)
-}
-
-/// One line on standard error; if nobody can read that, the exit status says it.
-pub(super) fn complain(what: &dyn std::fmt::Display) {
-    let _unread = writeln!(std::io::stderr().lock(), "lmt: {what}");
 }

@@ -1,5 +1,6 @@
 //! What can go wrong before a group runs.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Why a group could not be started.
@@ -89,4 +90,9 @@ pub struct EnvError {
     pub found: String,
     /// What it must be.
     pub rule: String,
+}
+
+/// One line on standard error; if nobody can read that, the exit status says it.
+pub(super) fn complain(what: &dyn std::fmt::Display) {
+    let _unread = writeln!(std::io::stderr().lock(), "lmt: {what}");
 }

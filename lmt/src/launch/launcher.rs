@@ -60,7 +60,7 @@ pub struct Launcher {
     may_die: Vec<u32>,
     inherited: Vec<(u32, String, OwnedFd)>,
     handle_signals: bool,
-    quiet_stdin: bool,
+    null_stdin: bool,
     supervisor_arguments: Vec<OsString>,
 }
 
@@ -79,7 +79,7 @@ impl Launcher {
             may_die: Vec::new(),
             inherited: Vec::new(),
             handle_signals: false,
-            quiet_stdin: false,
+            null_stdin: false,
             supervisor_arguments: Vec::new(),
         }
     }
@@ -153,7 +153,7 @@ impl Launcher {
     /// No rank reads the launching process's standard input. By default rank 0
     /// does; the others always read an empty one.
     pub fn no_stdin(mut self) -> Self {
-        self.quiet_stdin = true;
+        self.null_stdin = true;
         self
     }
 
@@ -230,7 +230,7 @@ impl Launcher {
                     (ENV_GROUP.to_owned(), id.to_string()),
                 ],
                 cpu: (!self.cpus.is_empty()).then(|| self.cpus[rank as usize % self.cpus.len()]),
-                inherit_stdin: rank == 0 && !self.quiet_stdin,
+                inherit_stdin: rank == 0 && !self.null_stdin,
                 may_die: self.may_die.contains(&rank),
                 ..RankJob::default()
             };
@@ -260,7 +260,7 @@ impl Launcher {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("lmt-supervisor").args(&self.supervisor_arguments);
         command.env(ENV_SUPERVISOR, control.to_string());
-        if self.quiet_stdin {
+        if self.null_stdin {
             command.stdin(Stdio::null());
         }
         if self.output != Output::Inherit {

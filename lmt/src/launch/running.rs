@@ -18,7 +18,7 @@ use super::output::{RankOutput, Reader};
 use super::signals::CaughtSignals;
 use super::wire::{self, Event, Order};
 
-/// A group of ranks under way. Dropping it ends them with SIGKILL.
+/// A group of running ranks. Dropping it ends them with SIGKILL.
 #[derive(Debug)]
 pub struct Running {
     supervisor: Child,

@@ -61,7 +61,7 @@ pub fn supervisor_main() -> ! {
         // Any failure from here on ends the connection, which the launcher sees.
         Ok(control) => std::process::exit(i32::from(supervise(control).is_err())),
         Err(error) => {
-            super::cli::complain(&format_args!(
+            super::error::complain(&format_args!(
                 "{ENV_SUPERVISOR} is `{text}` ({error}); it is for lmt's own use, unset it"
             ));
             std::process::exit(2)
@@ -164,12 +164,12 @@ impl Supervisor {
             // A partial line cannot hold us up for long: the launcher writes
             // whole lines, and if it dies in the middle of one the read ends.
             match wire::receive::<Order>(orders) {
-                Ok(Some(order)) => self.obey(order),
+                Ok(Some(order)) => self.handle_order(order),
                 Ok(None) | Err(_) => self.launcher_gone(),
             }
             while orders.buffer().contains(&b'\n') {
                 if let Ok(Some(order)) = wire::receive::<Order>(orders) {
-                    self.obey(order);
+                    self.handle_order(order);
                 }
             }
         }
@@ -228,7 +228,7 @@ impl Supervisor {
         self.kill_all();
     }
 
-    fn obey(&mut self, order: Order) {
+    fn handle_order(&mut self, order: Order) {
         match order {
             Order::Kill { rank, signal } => {
                 if let Some(rank) = self.ranks.get_mut(rank as usize).filter(|rank| rank.running) {

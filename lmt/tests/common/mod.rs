@@ -16,7 +16,7 @@ pub const OF_THE_USER: [&str; 8] = [
     "LMT_CONFIG",
     "LMT_MECHANISM",
     "LMT_EAGER_MAX",
-    "LMT_BOXLESS_EAGER_MAX",
+    "LMT_INBOX_EAGER_MAX",
     "LMT_MAX_READERS",
     "LMT_DMA_MIN",
     "LMT_SINGLE_COPY",

@@ -36,7 +36,7 @@ impl Visit for Cells {
 
 impl tracing::Subscriber for Counter {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        metadata.target() == "lmt_core::engine::handshake" && *metadata.level() == tracing::Level::DEBUG
+        metadata.target() == "lmt_core::endpoint::handshake" && *metadata.level() == tracing::Level::DEBUG
     }
 
     fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use lmt::EndpointId;
 use lmt::buffer::Buffer;
 use lmt::mechanism::{
-    Abilities, Cookie, Fault, Hello, Interval, Lmt, Model, PeerFacts, Plan, Role, Step, Unavailable,
+    Background, Cookie, Description, Fault, Hello, Interval, Left, Lmt, Model, OobMessages, PeerFacts, Plan,
+    Probed, Role, SharedCompletion, Step, Unavailable,
 };
-use lmt_core::bell::Bell;
 
 /// Where a call of a mechanism is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,12 +52,9 @@ impl<M: Lmt> Lmt for Marked<M> {
     type Peer = MarkedPeer<M::Peer>;
     type Transfer = MarkedTransfer<M::Transfer>;
 
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-
-    fn models(&self) -> &'static [Model] {
-        self.models.unwrap_or(self.inner.models())
+    fn description(&self) -> Description {
+        let of = self.inner.description();
+        Description::new(of.name, self.models.unwrap_or(of.models))
     }
 
     fn hello(&mut self) -> Result<Hello, Unavailable> {
@@ -65,14 +62,10 @@ impl<M: Lmt> Lmt for Marked<M> {
         self.inner.hello()
     }
 
-    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<(Self::Peer, Abilities), Unavailable> {
+    fn probe(&mut self, facts: &PeerFacts, hello: Hello) -> Result<Probed<Self::Peer>, Unavailable> {
         self.watch.note(Moment::Probe, Some(facts.id), None);
-        let (inner, abilities) = self.inner.probe(facts, hello)?;
-        Ok((MarkedPeer { inner, id: facts.id }, abilities))
-    }
-
-    fn passive(&mut self, facts: &PeerFacts) -> Option<Self::Peer> {
-        Some(MarkedPeer { inner: self.inner.passive(facts)?, id: facts.id })
+        let probed = self.inner.probe(facts, hello)?.map(|inner| MarkedPeer { inner, id: facts.id });
+        Ok(Probed { times_plain_copy: None, ..probed })
     }
 
     fn prepare(
@@ -111,26 +104,6 @@ impl<M: Lmt> Lmt for Marked<M> {
         Ok(step)
     }
 
-    fn leave(&mut self, peer: &mut Self::Peer, transfer: &mut Self::Transfer) -> bool {
-        self.inner.leave(&mut peer.inner, &mut transfer.inner)
-    }
-
-    fn copied_by_peer(&self, transfer: &Self::Transfer) -> u64 {
-        self.inner.copied_by_peer(&transfer.inner)
-    }
-
-    fn parcel(&mut self, peer: &mut Self::Peer) -> Option<Hello> {
-        self.inner.parcel(&mut peer.inner)
-    }
-
-    fn take_parcel(&mut self, peer: &mut Self::Peer, parcel: Hello) {
-        self.inner.take_parcel(&mut peer.inner, parcel);
-    }
-
-    fn take_bell(&mut self, bell: &Bell) {
-        self.inner.take_bell(bell);
-    }
-
     fn forget_peer(&mut self, peer: Self::Peer) {
         self.inner.forget_peer(peer.inner);
     }
@@ -139,5 +112,36 @@ impl<M: Lmt> Lmt for Marked<M> {
         self.watch.note(Moment::Finish, Some(peer.id), Some(transfer.role));
         self.inner.finish(&mut peer.inner, transfer.inner);
         self.watch.note(Moment::Finished, Some(peer.id), Some(transfer.role));
+    }
+
+    fn shared_completion(&mut self) -> Option<&mut dyn SharedCompletion<Self::Peer, Self::Transfer>> {
+        if self.inner.shared_completion().is_some() { Some(self) } else { None }
+    }
+
+    fn oob_messages(&mut self) -> Option<&mut dyn OobMessages<Self::Peer>> {
+        if self.inner.oob_messages().is_some() { Some(self) } else { None }
+    }
+
+    fn background(&mut self) -> Option<&mut dyn Background> {
+        self.inner.background()
+    }
+}
+
+impl<M: Lmt> SharedCompletion<MarkedPeer<M::Peer>, MarkedTransfer<M::Transfer>> for Marked<M> {
+    fn leave(&mut self, peer: &mut MarkedPeer<M::Peer>, transfer: &mut MarkedTransfer<M::Transfer>) -> Left {
+        let inner = self.inner.shared_completion();
+        inner.map_or_else(Left::default, |inner| inner.leave(&mut peer.inner, &mut transfer.inner))
+    }
+}
+
+impl<M: Lmt> OobMessages<MarkedPeer<M::Peer>> for Marked<M> {
+    fn oob_message(&mut self, peer: &mut MarkedPeer<M::Peer>) -> Option<Hello> {
+        self.inner.oob_messages()?.oob_message(&mut peer.inner)
+    }
+
+    fn take_oob_message(&mut self, peer: &mut MarkedPeer<M::Peer>, oob_message: Hello) {
+        if let Some(inner) = self.inner.oob_messages() {
+            inner.take_oob_message(&mut peer.inner, oob_message);
+        }
     }
 }

@@ -92,7 +92,7 @@ impl Script {
     pub fn of(seed: u64, round: usize) -> Self {
         let mut random = Random(seed ^ (round as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let kill = match Phase::COUNTED.get(round % 10) {
-            Some(&phase) => Kill::Inside(phase, 1 + random.below(most_marks(phase))),
+            Some(&phase) => Kill::Inside(phase, 1 + random.below(max_marks(phase))),
             None => Kill::Outside(Duration::from_nanos(random.below(6_000_000))),
         };
         let inside = matches!(kill, Kill::Inside(..));
@@ -137,7 +137,7 @@ impl Script {
 }
 
 /// How many marks each phase can be relied on to have.
-fn most_marks(phase: Phase) -> u64 {
+fn max_marks(phase: Phase) -> u64 {
     match phase {
         Phase::Connect => 3,
         Phase::Handshake => 4,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lmt::mechanism::{Model, Role};
-use lmt::mechanisms::Counters;
+use lmt::mechanism::{Counters, Model, Role};
 use lmt::{
     Address, Endpoint, EndpointId, Engine, OperationError, PeerError, PeerId, SendMode, Source, TagMatch,
 };
+use lmt_core::both_ends::ByBothEnds;
 
 use super::marked::{Marked, Moment, Watch};
 use super::operation::Operation;
@@ -57,8 +57,12 @@ pub fn engine(page: &Arc<Page>, seed: u64, group: EndpointId) -> Engine {
     let shm = lmt_shm::Shm::new(lmt_shm::Config::default()).expect("the defaults work");
     Endpoint::builder()
         .id(group.member(0))
-        .without_the_list()
-        .register(Marked { inner: lmt_cma::Cma::new(), watch: watch.clone(), models: Some(MODELS) })
+        .without_default_mechanisms()
+        .register(Marked {
+            inner: ByBothEnds::new(lmt_cma::Cma::new()),
+            watch: watch.clone(),
+            models: Some(MODELS),
+        })
         .register(Marked { inner: shm, watch, models: None })
         .configure(|config| {
             config.quota_bytes = QUOTA_BYTES;
@@ -80,7 +84,7 @@ pub struct Findings {
     /// was later, to its end.
     pub longest: Duration,
     /// The same of peers that nobody had reached: the time to connect bounds it.
-    pub longest_unreached: Duration,
+    pub max_unreached: Duration,
     /// Counted messages that arrived whole.
     pub messages: u64,
     /// Short messages of streams.
@@ -352,7 +356,7 @@ impl Round {
         findings.errors += 1;
         match error {
             OperationError::Peer(PeerError::Unreachable { .. }) => {
-                findings.longest_unreached = findings.longest_unreached.max(took);
+                findings.max_unreached = findings.max_unreached.max(took);
             }
             _ => findings.longest = findings.longest.max(took),
         }
@@ -434,7 +438,7 @@ impl Round {
 }
 
 /// How many descriptors and mappings this process has.
-pub fn holdings() -> (usize, usize) {
+pub fn cell_ownership() -> (usize, usize) {
     let descriptors = std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
     let maps = std::fs::read_to_string("/proc/self/maps").map_or(0, |text| text.lines().count());
     (descriptors, maps)

@@ -13,22 +13,22 @@ use super::script::{content, exchange_bytes, is_content, tag};
 #[derive(Debug)]
 pub struct Gap {
     last_ns: u64,
-    longest_ns: u64,
+    max_ns: u64,
 }
 
 impl Gap {
     pub fn new() -> Self {
-        Self { last_ns: now_ns(), longest_ns: 0 }
+        Self { last_ns: now_ns(), max_ns: 0 }
     }
 
     pub fn event(&mut self) {
         let now = now_ns();
-        self.longest_ns = self.longest_ns.max(now - self.last_ns);
+        self.max_ns = self.max_ns.max(now - self.last_ns);
         self.last_ns = now;
     }
 
     pub fn longest(&self) -> Duration {
-        Duration::from_nanos(self.longest_ns)
+        Duration::from_nanos(self.max_ns)
     }
 }
 
@@ -82,7 +82,7 @@ impl Exchange {
         Operation::receive(engine, Source::Any, tags, LONGEST).expect("a receive from anybody")
     }
 
-    pub fn longest_gap(&self) -> Duration {
+    pub fn max_gap(&self) -> Duration {
         self.gap.longest()
     }
 

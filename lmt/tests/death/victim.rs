@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lmt::mechanism::{Lmt, Model, Role};
 use lmt::{Address, Endpoint, EndpointId, Engine, PeerId, SendMode, Source, TagMatch};
+use lmt_core::both_ends::ByBothEnds;
 use nix::sys::signal::{Signal, raise};
 use tracing::field::{Field, Visit};
 use tracing::span;
@@ -19,14 +20,14 @@ use super::script::{Kill, Manner, Script, content, is_content, tag};
 use super::{HASTY_QUOTA_BYTES, QUOTA_BYTES, STREAM_BYTES, UNEXPECTED_MAX_BYTES, victim_id};
 
 /// Writes down where the victim is, and ends it when its moment has come.
-struct Marks {
+struct KindByte {
     page: Arc<Page>,
     round: usize,
     script: Script,
     seen: AtomicU64,
 }
 
-impl Marks {
+impl KindByte {
     /// One more instant of this phase.
     fn mark(&self, phase: Phase) {
         let Kill::Inside(at, nth) = self.script.kill else { return };
@@ -66,7 +67,7 @@ impl Marks {
     }
 }
 
-impl Watch for Marks {
+impl Watch for KindByte {
     fn note(&self, moment: Moment, _peer: Option<EndpointId>, role: Option<Role>) {
         let data_role = if self.script.victim_sends { Role::Sender } else { Role::Receiver };
         if role.is_some_and(|role| role != data_role) {
@@ -101,7 +102,7 @@ impl Watch for Marks {
 }
 
 /// Hands the connection layer's events to the marks.
-struct Listener(Arc<Marks>);
+struct Listener(Arc<KindByte>);
 
 #[derive(Default)]
 struct Fields {
@@ -147,19 +148,19 @@ impl tracing::Subscriber for Listener {
     fn exit(&self, _span: &span::Id) {}
 }
 
-fn marked<M: Lmt>(inner: M, marks: &Arc<Marks>, models: Option<&'static [Model]>) -> Marked<M> {
+fn marked<M: Lmt>(inner: M, marks: &Arc<KindByte>, models: Option<&'static [Model]>) -> Marked<M> {
     let watch: Arc<dyn Watch> = marks.clone();
     Marked { inner, watch, models }
 }
 
-fn engine(id: EndpointId, marks: &Arc<Marks>) -> Engine {
+fn engine(id: EndpointId, marks: &Arc<KindByte>) -> Engine {
     let script = &marks.script;
     let models = script.victim_sends.then_some(script.models);
     let shm = lmt_shm::Shm::new(lmt_shm::Config::default()).expect("the defaults work");
     let quota_bytes = if script.is_hasty { HASTY_QUOTA_BYTES } else { QUOTA_BYTES };
-    let mut builder = Endpoint::builder().id(id).without_the_list();
+    let mut builder = Endpoint::builder().id(id).without_default_mechanisms();
     if script.mechanism == "cma" {
-        builder = builder.register(marked(lmt_cma::Cma::new(), marks, models));
+        builder = builder.register(marked(ByBothEnds::new(lmt_cma::Cma::new()), marks, models));
     }
     builder
         .register(marked(shm, marks, None))
@@ -175,7 +176,7 @@ fn engine(id: EndpointId, marks: &Arc<Marks>) -> Engine {
 pub fn run(page: Arc<Page>, seed: u64, round: usize, group: EndpointId) -> ! {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).expect("prctl");
     let script = Script::of(seed, round);
-    let marks = Arc::new(Marks { page: page.clone(), round, script, seen: AtomicU64::new(0) });
+    let marks = Arc::new(KindByte { page: page.clone(), round, script, seen: AtomicU64::new(0) });
     tracing::subscriber::set_global_default(Listener(marks.clone())).expect("no other subscriber");
     let mut engine = engine(victim_id(group, round), &marks);
     let survivor = engine.insert_peer(&Address::abstract_socket(group.member(0))).expect("insert_peer");
@@ -196,7 +197,7 @@ pub fn run(page: Arc<Page>, seed: u64, round: usize, group: EndpointId) -> ! {
     unreachable!("numbers do not end");
 }
 
-fn turn(engine: &mut Engine, marks: &Marks) {
+fn turn(engine: &mut Engine, marks: &KindByte) {
     marks.tick();
     let limit = Instant::now() + Duration::from_micros(50);
     engine.wait_for_progress(Some(limit)).expect("this is no forked child");
@@ -219,19 +220,19 @@ fn beside(engine: &mut Engine, survivor: PeerId, script: &Script, round: usize) 
 
 /// Short messages without end.
 fn stream(engine: &mut Engine, survivor: PeerId, round: usize) -> ! {
-    let mut under_way = VecDeque::new();
+    let mut in_flight = VecDeque::new();
     for number in 0.. {
         let data = content(tag::STREAM + round as u64, number, STREAM_BYTES);
         match Operation::send(engine, survivor, tag::STREAM, data, SendMode::Standard) {
-            Ok(operation) => under_way.push_back(operation),
+            Ok(operation) => in_flight.push_back(operation),
             Err(error) => leave(6, &error.to_string()),
         }
-        while under_way.len() > 64 {
-            let Some((result, _)) = under_way.front_mut().and_then(|first| first.take(engine)) else {
+        while in_flight.len() > 64 {
+            let Some((result, _)) = in_flight.front_mut().and_then(|first| first.take(engine)) else {
                 engine.progress().expect("this is no forked child");
                 continue;
             };
-            under_way.pop_front();
+            in_flight.pop_front();
             if let Err(error) = result {
                 leave(7, &error.to_string());
             }
@@ -241,7 +242,7 @@ fn stream(engine: &mut Engine, survivor: PeerId, round: usize) -> ! {
 }
 
 /// One counted message.
-fn exchange(engine: &mut Engine, survivor: PeerId, marks: &Marks, number: u64) {
+fn exchange(engine: &mut Engine, survivor: PeerId, marks: &KindByte, number: u64) {
     let (round, script) = (marks.round, &marks.script);
     let stream = tag::DATA + round as u64;
     let begun = if script.victim_sends {

@@ -7,7 +7,7 @@ use lmt_conformance::test_name;
 use nix::libc::EPERM;
 use nix::sys::prctl::set_dumpable;
 
-use crate::common::{join, pattern};
+use crate::common::{join, pattern, receive_and_check};
 use crate::party::{ALL, DENIED, LARGE, LARGE_BYTES, NONE, Party, Whom, two};
 
 const WORDS: [&str; 2] = ["not dumpable", "PR_SET_DUMPABLE"];
@@ -76,7 +76,8 @@ fn of_neither_process_all_is_well() {
     });
 }
 
-/// Who allows no other mechanism gets an error that says what the kernel refused.
+/// Who allows no other mechanism gets an error that says what the kernel refused; what
+/// needs no mechanism arrives.
 #[test]
 fn of_both_processes_without_an_alternative_ends_in_an_error() {
     let plain = Confinement::new();
@@ -92,6 +93,12 @@ fn of_both_processes_without_an_alternative_ends_in_an_error() {
             received.expect_err("there is no way").to_string()
         };
         assert!(WORDS.iter().all(|word| error.contains(word)), "{error}");
+        assert!(error.contains("no mechanism"), "{error}");
+        if group.rank() == 0 {
+            endpoint.send(peer, 2, &pattern(2, 4000)).expect("it is sent");
+        } else {
+            receive_and_check(&endpoint, peer, 2, 2, 4000);
+        }
         group.barrier();
     });
 }

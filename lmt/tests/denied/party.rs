@@ -4,8 +4,7 @@
 use lmt::{Config, Endpoint, PeerId};
 use lmt_conformance::denials::Confinement;
 use lmt_conformance::group::{Group, Results, Test};
-use lmt_core::mechanism::Abilities;
-use lmt_core::mechanisms::{Counters, Standing};
+use lmt_core::mechanism::{Abilities, Counters, MechanismStatus};
 use lmt_core::selection::{Taken, Why};
 
 use crate::common::{LIMIT, configured_by, folder, join, pattern, receive_and_check};
@@ -97,8 +96,8 @@ impl<'a> Party<'a> {
         }
     }
 
-    pub fn standing(&self, mechanism: &str) -> Standing {
-        let all = self.endpoint.standings(self.peer);
+    pub fn standing(&self, mechanism: &str) -> MechanismStatus {
+        let all = self.endpoint.mechanism_status(self.peer);
         all.into_iter().find(|(name, _)| *name == mechanism).expect("it is in the list").1
     }
 
@@ -169,7 +168,7 @@ impl<'a> Party<'a> {
 
     /// Every mechanism's standing, for the comparison of two groups.
     pub fn report(&self) {
-        for (name, standing) in self.endpoint.standings(self.peer) {
+        for (name, standing) in self.endpoint.mechanism_status(self.peer) {
             self.group.report(format_args!(
                 "{name} ours {:?} theirs {:?} reason {:?}",
                 standing.ours, standing.theirs, standing.reason

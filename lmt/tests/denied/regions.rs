@@ -36,7 +36,7 @@ fn own(party: &Party<'_>) {
     let allocated = party.endpoint.allocate_region(BYTES, Protection::READ_WRITE).expect("memory");
     allocated.write_at(0, &pattern(1, BYTES)).expect("within it");
     party.endpoint.scope(|scope| {
-        let declared = scope.declare_for_reading(&[IoSlice::new(&memory)]).expect("a region");
+        let declared = scope.register_read_only(&[IoSlice::new(&memory)]).expect("a region");
         let keys = [allocated.key().to_bytes(), declared.key().to_bytes()].concat();
         party.endpoint.send(party.peer, KEYS, &keys).expect("it is sent");
         // Hands the allocated memory over meanwhile.

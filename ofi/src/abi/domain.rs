@@ -1,12 +1,9 @@
-//! `fi_domain.h`: domains, address vectors, memory regions.
+//! `fi_domain.h`: address vectors and memory regions.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use super::FiAddr;
-use super::atomic::AtomicAttr;
-use super::endpoint::FidEp;
-use super::eq::{CntrAttr, CqAttr, FidCntr, FidCq, FidPoll, PollAttr};
-use super::fabric::{Fid, Info, RxAttr, TxAttr};
+use super::fid::Fid;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -103,29 +100,4 @@ pub struct OpsMr {
         *mut c_void,
     ) -> c_int,
     pub regattr: unsafe extern "C" fn(*mut Fid, *const MrAttr, u64, *mut *mut FidMr) -> c_int,
-}
-
-#[repr(C)]
-pub struct FidDomain {
-    pub fid: Fid,
-    pub ops: *const OpsDomain,
-    pub mr: *const OpsMr,
-}
-
-#[repr(C)]
-pub struct OpsDomain {
-    pub size: usize,
-    pub av_open: unsafe extern "C" fn(*mut FidDomain, *mut AvAttr, *mut *mut FidAv, *mut c_void) -> c_int,
-    pub cq_open: unsafe extern "C" fn(*mut FidDomain, *mut CqAttr, *mut *mut FidCq, *mut c_void) -> c_int,
-    pub endpoint: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
-    pub scalable_ep: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
-    pub cntr_open:
-        unsafe extern "C" fn(*mut FidDomain, *mut CntrAttr, *mut *mut FidCntr, *mut c_void) -> c_int,
-    pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut PollAttr, *mut *mut FidPoll) -> c_int,
-    pub stx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int,
-    pub srx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int,
-    pub query_atomic: unsafe extern "C" fn(*mut FidDomain, c_int, c_int, *mut AtomicAttr, u64) -> c_int,
-    pub query_collective: unsafe extern "C" fn(*mut FidDomain, c_int, *mut c_void, u64) -> c_int,
-    pub endpoint2:
-        unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int,
 }

@@ -1,13 +1,13 @@
-//! `fi_endpoint.h`: endpoints and plain messages.
+//! `fi_endpoint.h`: endpoints and plain messages; and an endpoint's tables of other
+//! headers (`fi_cm.h`, `fi_rma.h`, `fi_tagged.h`, `fi_atomic.h`), since each names it.
 
 use std::ffi::{c_int, c_void};
 
 use super::FiAddr;
-use super::atomic::OpsAtomic;
-use super::cm::OpsCm;
-use super::fabric::{Fid, RxAttr, TxAttr};
-use super::rma::OpsRma;
-use super::tagged::OpsTagged;
+use super::atomic::{Ioc, MsgAtomic};
+use super::fid::{Fid, RxAttr, TxAttr};
+use super::rma::MsgRma;
+use super::tagged::MsgTagged;
 
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -79,4 +79,219 @@ pub struct FidEp {
     pub tagged: *const OpsTagged,
     pub atomic: *const OpsAtomic,
     pub collective: *const c_void,
+}
+
+#[repr(C)]
+pub struct OpsCm {
+    pub size: usize,
+    pub setname: unsafe extern "C" fn(*mut Fid, *mut c_void, usize) -> c_int,
+    pub getname: unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> c_int,
+    pub getpeer: unsafe extern "C" fn(*mut FidEp, *mut c_void, *mut usize) -> c_int,
+    pub connect: unsafe extern "C" fn(*mut FidEp, *const c_void, *const c_void, usize) -> c_int,
+    pub listen: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub accept: unsafe extern "C" fn(*mut FidEp, *const c_void, usize) -> c_int,
+    pub reject: unsafe extern "C" fn(*mut c_void, *mut Fid, *const c_void, usize) -> c_int,
+    pub shutdown: unsafe extern "C" fn(*mut FidEp, u64) -> c_int,
+    pub join: unsafe extern "C" fn(*mut FidEp, *const c_void, u64, *mut *mut c_void, *mut c_void) -> c_int,
+}
+
+/// One piece of memory to be filled, and two numbers behind the address: an offset and a
+/// key, or a tag and what of it is ignored.
+pub type IntoOne =
+    unsafe extern "C" fn(*mut FidEp, *mut c_void, usize, *mut c_void, FiAddr, u64, u64, *mut c_void) -> isize;
+/// The same of several pieces.
+pub type Vector = unsafe extern "C" fn(
+    *mut FidEp,
+    *const libc::iovec,
+    *mut *mut c_void,
+    usize,
+    FiAddr,
+    u64,
+    u64,
+    *mut c_void,
+) -> isize;
+
+#[repr(C)]
+pub struct OpsRma {
+    pub size: usize,
+    pub read: IntoOne,
+    pub readv: Vector,
+    pub readmsg: unsafe extern "C" fn(*mut FidEp, *const MsgRma, u64) -> isize,
+    pub write: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        FiAddr,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub writev: Vector,
+    pub writemsg: unsafe extern "C" fn(*mut FidEp, *const MsgRma, u64) -> isize,
+    pub inject: unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64, u64) -> isize,
+    pub writedata: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        u64,
+        FiAddr,
+        u64,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub injectdata: unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, FiAddr, u64, u64) -> isize,
+}
+
+#[repr(C)]
+pub struct OpsTagged {
+    pub size: usize,
+    pub recv: IntoOne,
+    pub recvv: Vector,
+    pub recvmsg: unsafe extern "C" fn(*mut FidEp, *const MsgTagged, u64) -> isize,
+    pub send: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        FiAddr,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub sendv: unsafe extern "C" fn(
+        *mut FidEp,
+        *const libc::iovec,
+        *mut *mut c_void,
+        usize,
+        FiAddr,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub sendmsg: unsafe extern "C" fn(*mut FidEp, *const MsgTagged, u64) -> isize,
+    pub inject: unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64) -> isize,
+    pub senddata: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        u64,
+        FiAddr,
+        u64,
+        *mut c_void,
+    ) -> isize,
+    pub injectdata: unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, FiAddr, u64) -> isize,
+}
+
+pub type AtomicValid = unsafe extern "C" fn(*mut FidEp, c_int, c_int, *mut usize) -> c_int;
+
+#[repr(C)]
+pub struct OpsAtomic {
+    pub size: usize,
+    pub write: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub writev: unsafe extern "C" fn(
+        *mut FidEp,
+        *const Ioc,
+        *mut *mut c_void,
+        usize,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub writemsg: unsafe extern "C" fn(*mut FidEp, *const MsgAtomic, u64) -> isize,
+    pub inject:
+        unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64, u64, c_int, c_int) -> isize,
+    pub readwrite: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        *mut c_void,
+        *mut c_void,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub readwritev: unsafe extern "C" fn(
+        *mut FidEp,
+        *const Ioc,
+        *mut *mut c_void,
+        usize,
+        *mut Ioc,
+        *mut *mut c_void,
+        usize,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub readwritemsg:
+        unsafe extern "C" fn(*mut FidEp, *const MsgAtomic, *mut Ioc, *mut *mut c_void, usize, u64) -> isize,
+    pub compwrite: unsafe extern "C" fn(
+        *mut FidEp,
+        *const c_void,
+        usize,
+        *mut c_void,
+        *const c_void,
+        *mut c_void,
+        *mut c_void,
+        *mut c_void,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub compwritev: unsafe extern "C" fn(
+        *mut FidEp,
+        *const Ioc,
+        *mut *mut c_void,
+        usize,
+        *const Ioc,
+        *mut *mut c_void,
+        usize,
+        *mut Ioc,
+        *mut *mut c_void,
+        usize,
+        FiAddr,
+        u64,
+        u64,
+        c_int,
+        c_int,
+        *mut c_void,
+    ) -> isize,
+    pub compwritemsg: unsafe extern "C" fn(
+        *mut FidEp,
+        *const MsgAtomic,
+        *const Ioc,
+        *mut *mut c_void,
+        usize,
+        *mut Ioc,
+        *mut *mut c_void,
+        usize,
+        u64,
+    ) -> isize,
+    pub writevalid: AtomicValid,
+    pub readwritevalid: AtomicValid,
+    pub compwritevalid: AtomicValid,
 }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::FiAddr;
-use super::fabric::Fid;
+use super::fid::Fid;
 
 pub const WAIT_NONE: c_int = 0;
 pub const WAIT_UNSPEC: c_int = 1;

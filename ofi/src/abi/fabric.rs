@@ -1,75 +1,12 @@
-//! `fabric.h`.
+//! `fabric.h`, and the domain of `fi_domain.h`, since each names the other.
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::domain::FidDomain;
-use super::eq::{EqAttr, FidEq, FidWait, WaitAttr};
-
-/// What every object begins with.
-#[repr(C)]
-pub struct Fid {
-    pub fclass: usize,
-    pub context: *mut c_void,
-    pub ops: *const Ops,
-}
-
-pub const CLASS_FABRIC: usize = 1;
-pub const CLASS_DOMAIN: usize = 2;
-pub const CLASS_EP: usize = 3;
-pub const CLASS_SRX_CTX: usize = 6;
-pub const CLASS_AV: usize = 11;
-pub const CLASS_MR: usize = 12;
-pub const CLASS_EQ: usize = 13;
-pub const CLASS_CQ: usize = 14;
-pub const CLASS_CNTR: usize = 15;
-pub const CLASS_POLL: usize = 17;
-
-/// `fi_control`'s commands.
-pub const CONTROL_GETOPSFLAG: c_int = 2;
-pub const CONTROL_SETOPSFLAG: c_int = 3;
-pub const CONTROL_ALIAS: c_int = 4;
-pub const CONTROL_GETWAIT: c_int = 5;
-pub const CONTROL_ENABLE: c_int = 6;
-pub const CONTROL_GETWAITOBJ: c_int = 16;
-
-#[repr(C)]
-pub struct Ops {
-    pub size: usize,
-    pub close: unsafe extern "C" fn(*mut Fid) -> c_int,
-    pub bind: unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int,
-    pub control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int,
-    pub ops_open: unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut *mut c_void, *mut c_void) -> c_int,
-    pub tostr: unsafe extern "C" fn(*const Fid, *mut c_char, usize) -> c_int,
-    pub ops_set: unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut c_void, *mut c_void) -> c_int,
-}
-
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct TxAttr {
-    pub caps: u64,
-    pub mode: u64,
-    pub op_flags: u64,
-    pub msg_order: u64,
-    pub comp_order: u64,
-    pub inject_size: usize,
-    pub size: usize,
-    pub iov_limit: usize,
-    pub rma_iov_limit: usize,
-    pub tclass: u32,
-}
-
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct RxAttr {
-    pub caps: u64,
-    pub mode: u64,
-    pub op_flags: u64,
-    pub msg_order: u64,
-    pub comp_order: u64,
-    pub total_buffered_recv: usize,
-    pub size: usize,
-    pub iov_limit: usize,
-}
+use super::atomic::AtomicAttr;
+use super::domain::{AvAttr, FidAv, OpsMr};
+use super::endpoint::FidEp;
+use super::eq::{CntrAttr, CqAttr, EqAttr, FidCntr, FidCq, FidEq, FidPoll, FidWait, PollAttr, WaitAttr};
+use super::fid::{Fid, RxAttr, TxAttr};
 
 pub const EP_UNSPEC: c_int = 0;
 pub const EP_RDM: c_int = 3;
@@ -188,4 +125,29 @@ pub struct OpsFabric {
     pub trywait: unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> c_int,
     pub domain2:
         unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, u64, *mut c_void) -> c_int,
+}
+
+#[repr(C)]
+pub struct FidDomain {
+    pub fid: Fid,
+    pub ops: *const OpsDomain,
+    pub mr: *const OpsMr,
+}
+
+#[repr(C)]
+pub struct OpsDomain {
+    pub size: usize,
+    pub av_open: unsafe extern "C" fn(*mut FidDomain, *mut AvAttr, *mut *mut FidAv, *mut c_void) -> c_int,
+    pub cq_open: unsafe extern "C" fn(*mut FidDomain, *mut CqAttr, *mut *mut FidCq, *mut c_void) -> c_int,
+    pub endpoint: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
+    pub scalable_ep: unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int,
+    pub cntr_open:
+        unsafe extern "C" fn(*mut FidDomain, *mut CntrAttr, *mut *mut FidCntr, *mut c_void) -> c_int,
+    pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut PollAttr, *mut *mut FidPoll) -> c_int,
+    pub stx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut TxAttr, *mut *mut c_void, *mut c_void) -> c_int,
+    pub srx_ctx: unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int,
+    pub query_atomic: unsafe extern "C" fn(*mut FidDomain, c_int, c_int, *mut AtomicAttr, u64) -> c_int,
+    pub query_collective: unsafe extern "C" fn(*mut FidDomain, c_int, *mut c_void, u64) -> c_int,
+    pub endpoint2:
+        unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int,
 }

@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use super::FiAddr;
 use super::endpoint::FidEp;
 use super::eq::CqErrEntry;
-use super::fabric::Fid;
+use super::fid::Fid;
 use super::provider::version;
 
 /// The first version of libfabric whose receive entries have this form.

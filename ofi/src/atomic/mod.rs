@@ -12,7 +12,7 @@ use std::ffi::c_int;
 use crate::abi::Errno;
 
 /// The most bytes of operands that one call takes.
-pub const MOST_BYTES: usize = 8 << 10;
+pub const MAX_BYTES: usize = 8 << 10;
 
 /// What an element is (`enum fi_datatype`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,7 +227,7 @@ impl Action {
 
     /// The most elements of one call.
     pub const fn most(self) -> usize {
-        MOST_BYTES / self.datatype.bytes()
+        MAX_BYTES / self.datatype.bytes()
     }
 }
 

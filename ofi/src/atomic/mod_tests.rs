@@ -34,7 +34,7 @@ fn an_action_goes_through_a_message() {
         for (datatype, op) in (0..16).flat_map(|datatype| (0..19).map(move |op| (datatype, op))) {
             if let Ok(action) = Action::of(family, datatype, op) {
                 assert_eq!(Action::from_bytes(action.to_bytes()), Ok(action));
-                assert_eq!(action.most() * action.datatype.bytes(), MOST_BYTES);
+                assert_eq!(action.most() * action.datatype.bytes(), MAX_BYTES);
             }
         }
     }

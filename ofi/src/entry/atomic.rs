@@ -6,14 +6,14 @@ use std::ffi::{c_int, c_void};
 
 use lmt::buffer::{Access, Segment};
 
-use super::endpoint;
 use super::messages::{check, reports};
+use super::objects;
 use super::remote::{There, only};
-use crate::abi::atomic::{AtomicAttr, COMPARE_ATOMIC, FETCH_ATOMIC, Ioc, MsgAtomic, OpsAtomic};
-use crate::abi::domain::FidDomain;
-use crate::abi::endpoint::FidEp;
+use crate::abi::atomic::{AtomicAttr, COMPARE_ATOMIC, FETCH_ATOMIC, Ioc, MsgAtomic};
+use crate::abi::endpoint::{FidEp, OpsAtomic};
+use crate::abi::fabric::FidDomain;
 use crate::abi::{Errno, FiAddr, flags};
-use crate::atomic::{Action, Family, MOST_BYTES};
+use crate::atomic::{Action, Family, MAX_BYTES};
 use crate::border::{self, IOV_LIMIT};
 use crate::lend::{self, Kept};
 use crate::log::Subsystem;
@@ -87,9 +87,9 @@ impl Elements {
         };
         let mut elements = 0_usize;
         for piece in list {
-            let within = |count: &usize| *count <= MOST_BYTES / element_bytes;
+            let within = |count: &usize| *count <= MAX_BYTES / element_bytes;
             elements = elements.checked_add(piece.count).filter(within).ok_or_else(|| {
-                let why = format_args!("an atomic operation is of {MOST_BYTES} bytes at most");
+                let why = format_args!("an atomic operation is of {MAX_BYTES} bytes at most");
                 because(Subsystem::EpData, Errno::MSGSIZE, why)
             })?;
             f(piece.addr, piece.count * element_bytes)?;
@@ -162,7 +162,7 @@ impl Call {
     /// As [`Call::begin`].
     unsafe fn begun(self) -> Result<(), Errno> {
         // SAFETY: the caller's promise.
-        let ep = unsafe { endpoint::get(self.ep) }?;
+        let ep = unsafe { objects::endpoint(self.ep) }?;
         let action = Action::of(self.family, self.datatype, self.op)?;
         let element_bytes = action.datatype.bytes();
         let used = |elements, is_used| if is_used { elements } else { Elements::None };
@@ -194,7 +194,7 @@ impl Call {
         }
         let There { peer, offset, key } = self.there;
         let context = self.context.map(|context| context.expose_provenance());
-        ep.begin(|endpoint, around| {
+        ep.begin(|endpoint, shared_state| {
             let flags = self.flags.unwrap_or(endpoint.settings.send_flags);
             if has_context {
                 check(flags)?;
@@ -202,7 +202,7 @@ impl Call {
             let reports = has_context && reports(endpoint.send_queue, flags);
             let operands = [operands, compare];
             let atomic = Atomic { action, count, peer, key, offset, operands, result, context, reports };
-            endpoint.atomic(around, atomic)
+            endpoint.atomic(shared_state, atomic)
         })
     }
 }
@@ -452,7 +452,7 @@ unsafe extern "C" fn compwritemsg(
 /// The pointers are null, or an endpoint of ours and room for a number.
 unsafe fn valid(ep: *mut FidEp, family: Family, datatype: c_int, op: c_int, count: *mut usize) -> c_int {
     // SAFETY: the caller's promise.
-    let found = unsafe { endpoint::get(ep) }.and_then(|_| {
+    let found = unsafe { objects::endpoint(ep) }.and_then(|_| {
         let action = Action::of(family, datatype, op)?;
         // SAFETY: the caller's promise.
         unsafe { border::write(count, action.most()) }
@@ -498,7 +498,7 @@ pub(super) unsafe extern "C" fn query(
         }
     };
     // SAFETY: C's promise: a domain of ours.
-    let found = unsafe { super::domain::shared(domain) }.and_then(|_| {
+    let found = unsafe { objects::domain(domain) }.and_then(|_| {
         let action = Action::of(family?, datatype, op)?;
         let attributes = AtomicAttr { count: action.most(), size: action.datatype.bytes() };
         // SAFETY: C's promise: null or room for a structure.

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use super::absent;
-use crate::abi::fabric::Fid;
+use crate::abi::fid::Fid;
 
 absent! {
     bind(*mut Fid, *mut Fid, u64) -> c_int;
@@ -17,8 +17,8 @@ absent! {
 /// An object's table with these functions, and none for the rest.
 macro_rules! ops {
     (close: $close:expr, bind: $bind:expr, control: $control:expr) => {
-        crate::abi::fabric::Ops {
-            size: size_of::<crate::abi::fabric::Ops>(),
+        crate::abi::fid::Ops {
+            size: size_of::<crate::abi::fid::Ops>(),
             close: $close,
             bind: $bind,
             control: $control,

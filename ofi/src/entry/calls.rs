@@ -7,51 +7,55 @@ use std::ffi::c_void;
 
 use lmt::{Label, Wanted};
 
-use super::endpoint;
 use super::messages::{self, Incoming, Outgoing};
+use super::objects;
 use crate::abi::endpoint::FidEp;
 use crate::abi::{Errno, FiAddr};
 use crate::border::{self, Pieces};
 
 /// # Safety
 /// The pointer is null or an endpoint of ours.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) unsafe fn receive(
     ep: *mut FidEp,
-    pieces: Result<Pieces<'_>, Errno>,
+    pieces: Result<Pieces, Errno>,
     from: FiAddr,
     wanted: Wanted,
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        Incoming { pieces: pieces?, from, wanted, context: context.expose_provenance(), flags }.begin(ep)
-    });
-    border::size(begun)
+    let (ep, pieces) = match (unsafe { objects::endpoint(ep) }, pieces) {
+        (Ok(ep), Ok(pieces)) => (ep, pieces),
+        (Err(error), _) | (_, Err(error)) => return error.returned(),
+    };
+    let context = context.expose_provenance();
+    border::size(Incoming { pieces, from, wanted, context, flags }.begin(ep))
 }
 
 /// # Safety
 /// The pointer is null or an endpoint of ours.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) unsafe fn transmit(
     ep: *mut FidEp,
-    pieces: Result<Pieces<'_>, Errno>,
+    pieces: Result<Pieces, Errno>,
     to: FiAddr,
     label: Label,
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        Outgoing { pieces: pieces?, to, label, context: context.expose_provenance(), flags }.begin(ep)
-    });
-    border::size(begun)
+    let (ep, pieces) = match (unsafe { objects::endpoint(ep) }, pieces) {
+        (Ok(ep), Ok(pieces)) => (ep, pieces),
+        (Err(error), _) | (_, Err(error)) => return error.returned(),
+    };
+    let context = context.expose_provenance();
+    border::size(Outgoing { pieces, to, label, context, flags }.begin(ep))
 }
 
 /// # Safety
 /// The pointer is null or an endpoint of ours; the bytes can be read.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) unsafe fn put_in(
     ep: *mut FidEp,
     buf: *const c_void,
@@ -59,12 +63,12 @@ pub(super) unsafe fn put_in(
     to: FiAddr,
     label: Label,
 ) -> isize {
-    // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
-        // SAFETY: the caller's promise.
-        messages::inject(ep, unsafe { border::bytes(buf, len) }?, to, label)
-    });
-    border::size(begun)
+    // SAFETY: the caller's promises.
+    let (ep, bytes) = match (unsafe { objects::endpoint(ep) }, unsafe { border::bytes(buf, len) }) {
+        (Ok(ep), Ok(bytes)) => (ep, bytes),
+        (Err(error), _) | (_, Err(error)) => return error.returned(),
+    };
+    border::size(messages::inject(ep, bytes, to, label))
 }
 
 /// A label with a number that goes along; of the number's bits those count that

@@ -3,12 +3,10 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::absent;
-use super::endpoint;
 use super::vector::give_name;
-use crate::abi::cm::OpsCm;
-use crate::abi::endpoint::FidEp;
-use crate::abi::fabric::Fid;
+use super::{absent, objects};
+use crate::abi::endpoint::{FidEp, OpsCm};
+use crate::abi::fid::Fid;
 use crate::border;
 
 pub(super) static OPS: OpsCm = OpsCm {
@@ -37,7 +35,7 @@ absent! {
 
 unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, bytes: *mut usize) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let named = unsafe { endpoint::get(fid) }
+    let named = unsafe { objects::endpoint(fid) }
         // SAFETY: C's promise: null or room for as many bytes as it says.
         .and_then(|ep| unsafe { give_name(&ep.name, to, bytes) });
     border::int(named)

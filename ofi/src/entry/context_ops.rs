@@ -7,9 +7,9 @@ use std::ptr;
 
 use super::absent;
 use crate::abi::FiAddr;
-use crate::abi::endpoint::{FidEp, Msg, OpsEp, OpsMsg};
-use crate::abi::fabric::{Fid, RxAttr, TxAttr};
-use crate::abi::tagged::{MsgTagged, OpsTagged};
+use crate::abi::endpoint::{FidEp, Msg, OpsEp, OpsMsg, OpsTagged};
+use crate::abi::fid::{Fid, RxAttr, TxAttr};
+use crate::abi::tagged::MsgTagged;
 
 type Iovec = *const libc::iovec;
 type Desc = *mut *mut c_void;

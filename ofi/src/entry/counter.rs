@@ -5,30 +5,18 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 use super::base::{self, ops};
-use super::domain::Shared;
+use super::objects::{self, Cntr, CntrObject};
+use super::shared_domain::Shared;
 use super::waiting::{self, WaitObject};
 use crate::abi::Errno;
 use crate::abi::eq::{CNTR_EVENTS_COMP, CntrAttr, FidCntr, OpsCntr};
-use crate::abi::fabric::{CLASS_CNTR, Fid, Ops};
-use crate::border::{self, Object};
+use crate::abi::fid::{CLASS_CNTR, Fid, Ops};
+use crate::border;
 use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::counter::Counter;
 use crate::state::sleep::{self, Armed, WaitedFor};
 use crate::wait;
-
-/// A counter, by its number in its domain.
-#[derive(Debug)]
-pub struct Cntr {
-    /// The domain.
-    pub domain: Arc<Shared>,
-    /// The number.
-    pub number: usize,
-    wait_object: WaitObject,
-    context: usize,
-}
-
-type CntrObject = Object<FidCntr, Cntr>;
 
 static OPS: Ops = ops!(close: close, bind: base::bind, control: control);
 static CNTR: OpsCntr =
@@ -51,7 +39,7 @@ pub(super) unsafe fn open(
         return Err(if attr.flags != 0 { Errno::BADFLAGS } else { Errno::INVAL });
     }
     let wait_object = WaitObject::named(Subsystem::Cntr, attr.wait_obj)?;
-    let number = domain.domain.lock().around.counters.insert(Counter::default());
+    let number = domain.domain.lock().shared_state.counters.insert(Counter::default());
     let fid = Fid { fclass: CLASS_CNTR, context, ops: &raw const OPS };
     let head = FidCntr { fid, ops: &raw const CNTR };
     let inner =
@@ -60,34 +48,24 @@ pub(super) unsafe fn open(
     unsafe { border::write(out, CntrObject::open(head, inner)) }
 }
 
-/// The counter behind a pointer.
-///
-/// # Safety
-/// It is null or a counter of this provider that nobody closes during the call.
-pub unsafe fn get<'a, P>(counter: *const P) -> Result<&'a Cntr, Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { CntrObject::get(counter) }.map(|object| &object.inner)
-}
-
 impl Cntr {
     fn with<T>(&self, f: impl FnOnce(&mut Counter) -> T) -> Result<T, Errno> {
-        self.domain.domain.lock().around.counters.get_mut(self.number).map(f).ok_or(Errno::INVAL)
+        self.domain.domain.lock().shared_state.counters.get_mut(self.number).map(f).ok_or(Errno::INVAL)
     }
 
     /// Its numbers after a look for what has come.
     fn now(&self) -> (u64, u64) {
         let mut state = self.domain.domain.lock();
-        if let Some(counter) = state.around.counters.get_mut(self.number) {
-            counter.watch.user_looks();
+        if let Some(counter) = state.shared_state.counters.get_mut(self.number) {
+            counter.watch.user_polls();
         }
-        state.progress_counter(self.number);
-        let Some(counter) = state.around.counters.get_mut(self.number) else { return (0, 0) };
+        let should_yield = state.progress_counter(self.number);
+        let Some(counter) = state.shared_state.counters.get_mut(self.number) else { return (0, 0) };
         counter.seen = counter.numbers();
         let seen = counter.seen;
-        let should_yield = state.should_yield(WaitedFor::Counter(self.number));
         drop(state);
         if should_yield {
-            sleep::let_others_run(&self.domain.domain, WaitedFor::Counter(self.number));
+            sleep::yield_core(&self.domain.domain, WaitedFor::Counter(self.number));
         }
         seen
     }
@@ -96,7 +74,7 @@ impl Cntr {
     /// look for what has come. They count as looked at now.
     fn has_changed(&self, state: &mut State) -> bool {
         state.progress_counter(self.number);
-        let Some(counter) = state.around.counters.get_mut(self.number) else { return false };
+        let Some(counter) = state.shared_state.counters.get_mut(self.number) else { return false };
         let before = counter.seen;
         counter.seen = counter.numbers();
         counter.seen != before
@@ -111,7 +89,7 @@ impl Cntr {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a counter of ours.
-    let done = unsafe { get(fid) }.and_then(|cntr| {
+    let done = unsafe { objects::counter(fid) }.and_then(|cntr| {
         let set = || cntr.domain.domain.lock().wait_set(WaitedFor::Counter(cntr.number));
         // SAFETY: C's promise: null or room for what the command gives.
         unsafe { waiting::control(command, argument, cntr.wait_object, set) }
@@ -125,7 +103,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 /// The pointer is null or a counter of ours.
 pub(super) unsafe fn try_wait(cntr: *const Fid) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
-    let cntr = unsafe { get(cntr) }?;
+    let cntr = unsafe { objects::counter(cntr) }?;
     if !cntr.wait_object.has_descriptor() {
         return Err(waiting::no_descriptor(Subsystem::Cntr));
     }
@@ -141,7 +119,7 @@ pub(super) unsafe fn try_wait(cntr: *const Fid) -> Result<(), Errno> {
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a counter of ours.
-    let closed = unsafe { get(fid) }.and_then(|cntr| {
+    let closed = unsafe { objects::counter(fid) }.and_then(|cntr| {
         if cntr.with(|counter| !counter.endpoints.is_empty() || counter.watch.poll_sets > 0)? {
             log::warn(
                 Subsystem::Cntr,
@@ -149,7 +127,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             );
             return Err(Errno::BUSY);
         }
-        cntr.domain.domain.lock().around.counters.remove(cntr.number);
+        cntr.domain.domain.lock().shared_state.counters.remove(cntr.number);
         Ok(())
     });
     if closed.is_ok() {
@@ -161,19 +139,19 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn read(cntr: *mut FidCntr) -> u64 {
     // SAFETY: C's promise: a counter of ours.
-    unsafe { get(cntr) }.map_or(0, |cntr| cntr.now().0)
+    unsafe { objects::counter(cntr) }.map_or(0, |cntr| cntr.now().0)
 }
 
 unsafe extern "C" fn readerr(cntr: *mut FidCntr) -> u64 {
     // SAFETY: C's promise: a counter of ours.
-    unsafe { get(cntr) }.map_or(0, |cntr| cntr.now().1)
+    unsafe { objects::counter(cntr) }.map_or(0, |cntr| cntr.now().1)
 }
 
 /// # Safety
 /// The pointer is null or a counter of ours.
 unsafe fn change(cntr: *mut FidCntr, f: impl FnOnce(&mut Counter)) -> c_int {
     // SAFETY: the caller's promise.
-    border::int(unsafe { get(cntr) }.and_then(|cntr| cntr.with(|counter| counter.change(f))))
+    border::int(unsafe { objects::counter(cntr) }.and_then(|cntr| cntr.with(|counter| counter.change(f))))
 }
 
 unsafe extern "C" fn add(cntr: *mut FidCntr, number: u64) -> c_int {
@@ -198,7 +176,7 @@ unsafe extern "C" fn seterr(cntr: *mut FidCntr, number: u64) -> c_int {
 
 unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_int) -> c_int {
     // SAFETY: C's promise: a counter of ours.
-    let cntr = match unsafe { get(cntr) } {
+    let cntr = match unsafe { objects::counter(cntr) } {
         Ok(cntr) => cntr,
         Err(error) => return error.returned_int(),
     };
@@ -218,7 +196,7 @@ unsafe extern "C" fn wait_for(cntr: *mut FidCntr, threshold: u64, timeout_ms: c_
         WaitedFor::Counter(cntr.number),
         deadline,
         |state| {
-            let counter = state.around.counters.get(cntr.number);
+            let counter = state.shared_state.counters.get(cntr.number);
             counter.is_none_or(|counter| decide(counter.value, counter.errors).is_none())
         },
         || {

@@ -3,68 +3,25 @@
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex};
 
 use super::atomic::query as query_atomic;
 use super::base::{self, ops};
 use super::event::Reports;
-use super::fabric::Fabric;
-use super::{absent, counter, endpoint, event, owner_receives, poll, queue, region, vector};
-use crate::abi::domain::{AvAttr, FidAv, FidDomain, FidMr, OpsDomain};
+use super::objects::{self, DomainObject};
+use super::shared_domain::Shared;
+use super::shared_fabric::Fabric;
+use super::{absent, counter, endpoint, owner_receives, poll, queue, region, vector};
+use crate::abi::domain::{AvAttr, FidAv};
 use crate::abi::endpoint::FidEp;
-use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq, MR_COMPLETE};
-use crate::abi::fabric::{CLASS_DOMAIN, CLASS_EQ, Fid, Info, Ops, RxAttr, TxAttr};
+use crate::abi::eq::{CntrAttr, CqAttr, FidCntr, FidCq};
+use crate::abi::fabric::{FidDomain, Info, OpsDomain};
+use crate::abi::fid::{CLASS_DOMAIN, CLASS_EQ, Fid, Ops, RxAttr, TxAttr};
 use crate::abi::{Errno, flags};
-use crate::border::{self, Object};
+use crate::border;
 use crate::log::{self, Subsystem};
 use crate::refuse::because;
 use crate::state::{Domain, State};
-
-/// A domain, its fabric, and what both know.
-#[derive(Debug)]
-pub struct Shared {
-    /// Its objects.
-    pub domain: Domain,
-    /// Held while owners are called (fi_peer(3)), before the domain's lock.
-    owner_calls: Mutex<()>,
-    fabric: Arc<Fabric>,
-    /// Its event queue, and whether registering memory is told there.
-    pub(super) reports: Reports,
-    pub(super) tells_registrations: AtomicBool,
-}
-
-impl Shared {
-    /// Lets owners be called while what is given is held, unless they are being
-    /// called already, be it by this thread.
-    pub(super) fn try_call_owners(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.owner_calls.try_lock() {
-            Ok(calls) => Some(calls),
-            Err(TryLockError::Poisoned(calls)) => Some(calls.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// A memory region is registered.
-    pub(super) fn tell_registration(&self, mr: *mut FidMr, context: *mut c_void) {
-        // Relaxed: as where it is written.
-        let events = self.reports.events().filter(|_| self.tells_registrations.load(Ordering::Relaxed));
-        if let Some(events) = events {
-            event::tell(events, MR_COMPLETE, mr, context, 0);
-        }
-    }
-
-    /// Its fabric.
-    pub(super) const fn fabric(&self) -> &Arc<Fabric> {
-        &self.fabric
-    }
-
-    /// The version of libfabric's interface that its user was written for.
-    pub fn api_version(&self) -> u32 {
-        self.fabric.api_version
-    }
-}
-
-type DomainObject = Object<FidDomain, Arc<Shared>>;
 
 static OPS: Ops = ops!(close: close, bind: bind, control: base::control);
 static DOMAIN: OpsDomain = OpsDomain {
@@ -116,18 +73,9 @@ pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_voi
     )
 }
 
-/// The domain behind a pointer.
-///
-/// # Safety
-/// It is null or a domain of this provider that nobody closes during the call.
-pub unsafe fn shared<'a, P>(domain: *const P) -> Result<&'a Arc<Shared>, Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { DomainObject::get(domain) }.map(|object| &object.inner)
-}
-
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let domain = match unsafe { shared(fid) } {
+    let domain = match unsafe { objects::domain(fid) } {
         Ok(domain) => domain,
         Err(error) => return error.returned_int(),
     };
@@ -147,7 +95,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let bound = unsafe { shared(fid) }.and_then(|domain| {
+    let bound = unsafe { objects::domain(fid) }.and_then(|domain| {
         // SAFETY: C's promise: null or an object.
         if unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass != CLASS_EQ {
             log::warn(Subsystem::Domain, format_args!("a domain is bound to event queues only"));
@@ -173,7 +121,7 @@ unsafe extern "C" fn av_open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or a structure.
         let attr = unsafe { border::read(attr) }?;
         // SAFETY: C's promise: null or room for a pointer.
@@ -189,7 +137,7 @@ unsafe extern "C" fn cq_open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or a structure.
         let attr = unsafe { border::read(attr) }?;
         // SAFETY: C's promise: null or room for a pointer.
@@ -205,7 +153,7 @@ unsafe extern "C" fn cntr_open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or a structure.
         let attr = unsafe { border::read(attr) }?;
         if attr.flags & flags::PEER != 0 {
@@ -228,7 +176,7 @@ unsafe extern "C" fn srx_ctx(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or a structure.
         let attr = unsafe { border::read(attr) }?;
         // SAFETY: C's promise: null or room for a pointer; an owner's context.
@@ -244,7 +192,7 @@ unsafe extern "C" fn endpoint(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or an fi_info.
         let chosen = unsafe { crate::info::chosen(info) }?;
         // SAFETY: C's promise: null or room for a pointer.

@@ -6,41 +6,23 @@ use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use super::base::ops;
-use super::domain::Shared;
 use super::event::Reports;
-use super::registry::Registered;
+use super::objects::{self, Cntr, Cq, Ep, EpObject, Vector};
+use super::shared_domain::Shared;
 use super::waiting::unknown_command;
-use super::{absent, atomic, cm, counter, owner_receives, plain, queue, remote, tagged, vector};
+use super::{absent, atomic, cm, owner_receives, plain, remote, tagged};
 use crate::abi::endpoint::{self, FidEp, OpsEp};
-use crate::abi::fabric::{
+use crate::abi::fid::{
     CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_EP, CLASS_EQ, CLASS_SRX_CTX, CONTROL_ENABLE, CONTROL_GETOPSFLAG,
     CONTROL_SETOPSFLAG, Fid, Ops, RxAttr, TxAttr,
 };
 use crate::abi::{Errno, flags};
-use crate::border::{self, Object};
-use crate::info::Chosen;
+use crate::border;
 use crate::log::{self, Subsystem};
-use crate::offer::{QUEUE_SIZE, check_endpoint};
+use crate::offer::{Chosen, QUEUE_SIZE, check_endpoint};
 use crate::refuse::because;
-use crate::state::Surroundings;
 use crate::state::counter::Counted;
 use crate::state::endpoint::{Binding, Endpoint, Settings};
-use crate::state::vector::NAME_BYTES;
-
-/// An endpoint, by its number in its domain.
-pub struct Ep {
-    /// The domain.
-    pub domain: Arc<Shared>,
-    /// The number.
-    pub number: usize,
-    /// What others insert into their address vectors.
-    pub name: [u8; NAME_BYTES],
-    /// Its number for owners' entries, if it has an owner.
-    pub registered: OnceLock<Registered>,
-    reports: Reports,
-}
-
-type EpObject = Object<FidEp, Ep>;
 
 static OPS: Ops = ops!(close: close, bind: bind, control: control);
 static EP: OpsEp =
@@ -53,7 +35,7 @@ absent! {
 
 /// A multi-receive buffer is given back when less than this is left of it, unless
 /// the user says otherwise (`FI_OPT_MIN_MULTI_RECV`).
-const MULTI_LEAST_BYTES: usize = 64;
+const MULTI_MIN_BYTES: usize = 64;
 
 /// What an endpoint does, out of what it is capable of; nothing of it means all.
 const DIRECTIONS: u64 =
@@ -79,7 +61,7 @@ pub(super) unsafe fn open(
         directed: chosen.caps & flags::DIRECTED_RECV != 0,
         send_flags: chosen.tx.map_or(0, |tx| tx.op_flags),
         receive_flags: chosen.rx.map_or(0, |rx| rx.op_flags),
-        multi_least_bytes: MULTI_LEAST_BYTES,
+        multi_min_bytes: MULTI_MIN_BYTES,
     };
     let (number, name) = domain.domain.lock().open_endpoint(settings, chosen.source.as_deref())?;
     let fid = Fid { fclass: CLASS_EP, context, ops: &raw const OPS };
@@ -104,50 +86,9 @@ pub(super) unsafe fn open(
     unsafe { border::write(out, EpObject::open(head, inner)) }
 }
 
-/// The endpoint behind a pointer.
-///
-/// # Safety
-/// It is null or an endpoint of this provider that nobody closes during the call.
-#[inline]
-pub unsafe fn get<'a, P>(endpoint: *const P) -> Result<&'a Ep, Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { EpObject::get(endpoint) }.map(|object| &object.inner)
-}
-
-impl Ep {
-    /// Calls `f` with the endpoint and what it reaches.
-    #[inline]
-    pub fn with<T>(
-        &self,
-        f: impl FnOnce(&mut Endpoint, &mut Surroundings) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        let mut state = self.domain.domain.lock();
-        let state = &mut *state;
-        let endpoint = state.endpoints.get_mut(self.number).ok_or(Errno::INVAL)?;
-        f(endpoint, &mut state.around)
-    }
-
-    /// The same, to begin an operation.
-    #[inline]
-    pub fn begin(
-        &self,
-        f: impl FnOnce(&mut Endpoint, &mut Surroundings) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        self.with(|endpoint, around| {
-            if !endpoint.is_enabled() {
-                let why = format_args!("an operation needs an enabled endpoint; call fi_enable");
-                return Err(because(Subsystem::EpData, Errno::OPBADSTATE, why));
-            }
-            let begun = f(endpoint, around);
-            endpoint.begun(around);
-            begun
-        })
-    }
-}
-
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let removed = match unsafe { get(fid) } {
+    let removed = match unsafe { objects::endpoint(fid) } {
         Ok(ep) => ep.domain.domain.lock().remove_endpoint(ep.number),
         Err(error) => return error.returned_int(),
     };
@@ -160,16 +101,16 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let bound = unsafe { get(fid) }.and_then(|ep| {
+    let bound = unsafe { objects::endpoint(fid) }.and_then(|ep| {
         // SAFETY: C's promise: null or an object.
         let class = unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass;
         match class {
             // SAFETY: C's promise: an address vector of ours.
-            CLASS_AV => bind_vector(ep, unsafe { vector::get(other) }?),
+            CLASS_AV => bind_vector(ep, unsafe { objects::vector(other) }?),
             // SAFETY: C's promise: a queue of ours.
-            CLASS_CQ => bind_queue(ep, unsafe { queue::get(other) }?, with),
+            CLASS_CQ => bind_queue(ep, unsafe { objects::queue(other) }?, with),
             // SAFETY: C's promise: a counter of ours.
-            CLASS_CNTR => bind_counter(ep, unsafe { counter::get(other) }?, with),
+            CLASS_CNTR => bind_counter(ep, unsafe { objects::counter(other) }?, with),
             // SAFETY: C's promise: a receive context of ours.
             CLASS_SRX_CTX => owner_receives::bind(ep, unsafe { owner_receives::get(other) }?),
             // Of what an endpoint does, nothing is told there.
@@ -187,19 +128,19 @@ fn check_domain(ep: &Ep, other: &Arc<Shared>) -> Result<(), Errno> {
     if Arc::ptr_eq(&ep.domain, other) { Ok(()) } else { Err(Errno::DOMAIN) }
 }
 
-fn bind_vector(ep: &Ep, vector: &vector::Vector) -> Result<(), Errno> {
+fn bind_vector(ep: &Ep, vector: &Vector) -> Result<(), Errno> {
     check_domain(ep, &vector.domain)?;
-    ep.with(|endpoint, around| {
+    ep.with(|endpoint, shared_state| {
         if endpoint.vector.is_some() {
             return Err(Errno::BUSY);
         }
         endpoint.vector = Some(vector.number);
-        around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?.endpoints.push(ep.number);
+        shared_state.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?.endpoints.push(ep.number);
         Ok(())
     })
 }
 
-fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
+fn bind_queue(ep: &Ep, cq: &Cq, with: u64) -> Result<(), Errno> {
     check_domain(ep, &cq.domain)?;
     let directions = flags::SEND | flags::RECV;
     if with & !(directions | flags::SELECTIVE_COMPLETION) != 0 {
@@ -208,7 +149,7 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
     if with & directions == 0 {
         return Err(Errno::INVAL);
     }
-    ep.with(|endpoint, around| {
+    ep.with(|endpoint, shared_state| {
         let binding = Some(Binding { queue: cq.number, selective: with & flags::SELECTIVE_COMPLETION != 0 });
         let taken = |direction, slot: Option<Binding>| with & direction != 0 && slot.is_some();
         if taken(flags::SEND, endpoint.send_queue) || taken(flags::RECV, endpoint.receive_queue) {
@@ -220,14 +161,14 @@ fn bind_queue(ep: &Ep, cq: &queue::Cq, with: u64) -> Result<(), Errno> {
         if with & flags::RECV != 0 {
             endpoint.receive_queue = binding;
         }
-        let queue = around.queues.get_mut(cq.number).ok_or(Errno::INVAL)?;
+        let queue = shared_state.queues.get_mut(cq.number).ok_or(Errno::INVAL)?;
         endpoint.wakes(&queue.watch, &queue.endpoints, ep.number)?;
         enter(&mut queue.endpoints, ep.number);
         Ok(())
     })
 }
 
-fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
+fn bind_counter(ep: &Ep, cntr: &Cntr, with: u64) -> Result<(), Errno> {
     check_domain(ep, &cntr.domain)?;
     if !Counted::are_kinds(with) {
         let why = format_args!(
@@ -235,9 +176,9 @@ fn bind_counter(ep: &Ep, cntr: &counter::Cntr, with: u64) -> Result<(), Errno> {
         );
         return Err(because(Subsystem::EpCtrl, Errno::BADFLAGS, why));
     }
-    ep.with(|endpoint, around| {
+    ep.with(|endpoint, shared_state| {
         endpoint.counted.bind(with, cntr.number);
-        let counter = around.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?;
+        let counter = shared_state.counters.get_mut(cntr.number).ok_or(Errno::INVAL)?;
         endpoint.wakes(&counter.watch, &counter.endpoints, ep.number)?;
         enter(&mut counter.endpoints, ep.number);
         Ok(())
@@ -252,7 +193,7 @@ fn enter(endpoints: &mut Vec<usize>, number: usize) {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let done = unsafe { get(fid) }.and_then(|ep| match command {
+    let done = unsafe { objects::endpoint(fid) }.and_then(|ep| match command {
         CONTROL_ENABLE => ep.with(Endpoint::enable).inspect_err(|error| {
             log::warn(Subsystem::EpCtrl, format_args!("an endpoint cannot be enabled: {}", error.text()));
         }),
@@ -289,8 +230,9 @@ fn default_flags(endpoint: &mut Endpoint, which: u64) -> Result<&mut u64, Errno>
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: C's promise: an endpoint of ours.
-    let cancelled = unsafe { get(fid) }
-        .and_then(|ep| ep.with(|endpoint, around| endpoint.cancel(around, context.expose_provenance())));
+    let cancelled = unsafe { objects::endpoint(fid) }.and_then(|ep| {
+        ep.with(|endpoint, shared_state| endpoint.cancel(shared_state, context.expose_provenance()))
+    });
     border::size(cancelled)
 }
 
@@ -307,10 +249,10 @@ unsafe extern "C" fn getopt(
     bytes: *mut usize,
 ) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let done = unsafe { get(fid) }.and_then(|ep| {
+    let done = unsafe { objects::endpoint(fid) }.and_then(|ep| {
         let number = match (level, option) {
             (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_MIN_MULTI_RECV) => {
-                ep.with(|endpoint, _| Ok(endpoint.settings.multi_least_bytes))?
+                ep.with(|endpoint, _| Ok(endpoint.settings.multi_min_bytes))?
             }
             (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_CM_DATA_SIZE) => 0,
             _ => return Err(unknown_option(level, option)),
@@ -340,7 +282,7 @@ unsafe extern "C" fn setopt(
     bytes: usize,
 ) -> c_int {
     // SAFETY: C's promise: an endpoint of ours.
-    let done = unsafe { get(fid) }.and_then(|ep| {
+    let done = unsafe { objects::endpoint(fid) }.and_then(|ep| {
         if (level, option) != (endpoint::OPT_LEVEL_ENDPOINT, endpoint::OPT_MIN_MULTI_RECV) {
             return Err(unknown_option(level, option));
         }
@@ -351,7 +293,7 @@ unsafe extern "C" fn setopt(
         // SAFETY: C's promise: null or a number.
         let number = unsafe { border::read(value.cast::<usize>()) }?;
         ep.with(|endpoint, _| {
-            endpoint.settings.multi_least_bytes = number;
+            endpoint.settings.multi_min_bytes = number;
             Ok(())
         })
     });
@@ -360,7 +302,7 @@ unsafe extern "C" fn setopt(
 
 unsafe extern "C" fn rx_size_left(ep: *mut FidEp) -> isize {
     // SAFETY: C's promise: an endpoint of ours.
-    unsafe { get(ep) }.map_or_else(Errno::returned, |_| QUEUE_SIZE as isize)
+    unsafe { objects::endpoint(ep) }.map_or_else(Errno::returned, |_| QUEUE_SIZE as isize)
 }
 
 unsafe extern "C" fn tx_size_left(ep: *mut FidEp) -> isize {

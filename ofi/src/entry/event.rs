@@ -8,11 +8,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::base::{self, ops};
-use super::fabric::Fabric;
-use super::queue;
+use super::shared_fabric::Fabric;
 use super::waiting::{self, WaitObject};
 use crate::abi::eq::{EqAttr, EqEntry, EqErrEntry, FidEq, OpsEq};
-use crate::abi::fabric::{CLASS_EQ, Fid, Ops};
+use crate::abi::fid::{CLASS_EQ, Fid, Ops};
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
@@ -307,5 +306,5 @@ unsafe extern "C" fn strerror(
     room_bytes: usize,
 ) -> *const c_char {
     // SAFETY: C's promise: null or room for so many bytes.
-    unsafe { queue::give_error_text(prov_errno, to, room_bytes) }
+    unsafe { border::give_error_text(prov_errno, to, room_bytes) }
 }

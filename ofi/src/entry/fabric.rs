@@ -6,23 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::base::{self, ops};
-use super::{absent, domain, event, waiting};
+use super::shared_fabric::Fabric;
+use super::{absent, counter, domain, event, queue};
+use crate::abi::Errno;
 use crate::abi::eq::{EqAttr, FidEq, FidWait, WaitAttr};
-use crate::abi::fabric::{CLASS_FABRIC, FabricAttr, Fid, FidFabric, Info, Ops, OpsFabric, THREAD_DOMAIN};
-use crate::abi::{Errno, domain::FidDomain};
+use crate::abi::fabric::{FabricAttr, FidDomain, FidFabric, Info, OpsFabric, THREAD_DOMAIN};
+use crate::abi::fid::{CLASS_CNTR, CLASS_CQ, CLASS_EQ, CLASS_FABRIC, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::offer::check_domain;
 use crate::refuse::because;
-
-/// What a fabric's domains share with it.
-#[derive(Debug)]
-pub struct Fabric {
-    /// The version of libfabric's interface that its user was written for.
-    pub api_version: u32,
-    /// How many domains and event queues are open.
-    pub open: AtomicUsize,
-}
 
 type FabricObject = Object<FidFabric, Arc<Fabric>>;
 
@@ -33,7 +26,7 @@ static FABRIC: OpsFabric = OpsFabric {
     passive_ep,
     eq_open,
     wait_open,
-    trywait: waiting::try_wait,
+    trywait: try_wait,
     domain2,
 };
 
@@ -130,4 +123,34 @@ unsafe extern "C" fn domain2(
     }
     // SAFETY: the same promises.
     unsafe { domain(fabric, info, out, context) }
+}
+
+/// `fi_trywait`.
+unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
+    let count = usize::try_from(count).map_err(|_| Errno::INVAL);
+    // SAFETY: C's promise: null or so many pointers.
+    let list = count.and_then(|count| unsafe { border::values(fids, count) });
+    let list = match list.and_then(|list| border::place(fabric).map(|()| list)) {
+        Ok(list) => list,
+        Err(error) => return error.returned_int(),
+    };
+    let mut waits = Ok(());
+    for &fid in list {
+        // SAFETY: C's promise: null or an object.
+        let asked = match unsafe { fid.as_ref() }.map(|fid| fid.fclass) {
+            // SAFETY: C's promise: an event queue of ours.
+            Some(CLASS_EQ) => unsafe { event::try_wait(fid) },
+            // SAFETY: C's promise: a queue of ours.
+            Some(CLASS_CQ) => unsafe { queue::try_wait(fid) },
+            // SAFETY: C's promise: a counter of ours.
+            Some(CLASS_CNTR) => unsafe { counter::try_wait(fid) },
+            _ => {
+                let why =
+                    format_args!("event queues, completion queues and counters are waited for, nothing else");
+                Err(because(Subsystem::Core, Errno::INVAL, why))
+            }
+        };
+        waits = waits.and(asked);
+    }
+    border::int(waits)
 }

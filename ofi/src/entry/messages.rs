@@ -2,16 +2,15 @@
 
 use lmt::{Label, Space, Wanted};
 
-use super::endpoint::Ep;
+use super::objects::Ep;
 use crate::abi::{Errno, FiAddr, flags};
 use crate::border::Pieces;
 use crate::log;
 use crate::refuse::because;
-use crate::state::Surroundings;
-use crate::state::endpoint::{
-    Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, TAGGED, check_injected,
-};
+use crate::state::SharedState;
+use crate::state::endpoint::{Binding, Endpoint, INJECT_MAX_BYTES, Receiving, Sending, check_injected};
 use crate::state::probing::Then;
+use crate::state::spaces::TAGGED;
 
 /// Flags by which a send's completion waits for the receiver.
 const SYNCHRONOUS: u64 = flags::DELIVERY_COMPLETE | flags::MATCH_COMPLETE;
@@ -27,8 +26,8 @@ pub(super) const fn kind_of(space: Space) -> u64 {
 }
 
 /// A message to be sent.
-pub(super) struct Outgoing<'a> {
-    pub pieces: Pieces<'a>,
+pub(super) struct Outgoing {
+    pub pieces: Pieces,
     pub to: FiAddr,
     pub label: Label,
     pub context: usize,
@@ -36,30 +35,37 @@ pub(super) struct Outgoing<'a> {
     pub flags: Option<u64>,
 }
 
-impl Outgoing<'_> {
+impl Outgoing {
     /// Begins the send.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn begin(self, ep: &Ep) -> Result<(), Errno> {
+        let mut state = ep.domain.domain.lock();
+        let (endpoint, shared_state) = ep.enabled(&mut state)?;
+        let begun = self.begin_at(endpoint, shared_state);
+        endpoint.begun(shared_state);
+        begun
+    }
+
+    #[inline(always)] // As `begin`.
+    fn begin_at(self, endpoint: &mut Endpoint, shared_state: &mut SharedState) -> Result<(), Errno> {
         let Self { pieces, to, label, context, flags } = self;
-        ep.begin(|endpoint, around| {
-            let flags = flags.unwrap_or(endpoint.settings.send_flags);
-            check(flags)?;
-            if flags & ONLY_OF_RECEIVES != 0 {
-                return Err(bad_flags("a send neither looks for messages nor goes to many"));
-            }
-            let sending = Sending {
-                to,
-                label,
-                context: Some(context),
-                flags: flags::SEND | kind_of(label.space),
-                reports: reports(endpoint.send_queue, flags),
-                synchronous: flags & SYNCHRONOUS != 0,
-            };
-            if flags & flags::INJECT != 0 {
-                return in_one(&pieces, |bytes| endpoint.inject_and_tell(around, &sending, bytes));
-            }
-            endpoint.send(around, &sending, pieces.buffer)
-        })
+        let flags = flags.unwrap_or(endpoint.settings.send_flags);
+        check(flags)?;
+        if flags & ONLY_OF_RECEIVES != 0 {
+            return Err(bad_flags("a send neither looks for messages nor goes to many"));
+        }
+        let sending = Sending {
+            to,
+            label,
+            context: Some(context),
+            flags: flags::SEND | kind_of(label.space),
+            reports: reports(endpoint.send_queue, flags),
+            synchronous: flags & SYNCHRONOUS != 0,
+        };
+        if flags & flags::INJECT != 0 {
+            return in_one(&pieces, |bytes| endpoint.inject_and_tell(shared_state, &sending, bytes));
+        }
+        endpoint.send(shared_state, &sending, pieces.buffer)
     }
 }
 
@@ -68,14 +74,11 @@ impl Outgoing<'_> {
 /// # Errors
 /// [`Errno::MSGSIZE`]: they are too many; or those of `inject`.
 #[inline]
-pub(super) fn in_one(
-    pieces: &Pieces<'_>,
-    inject: impl FnOnce(&[u8]) -> Result<(), Errno>,
-) -> Result<(), Errno> {
-    if let Some(bytes) = pieces.one {
+pub(super) fn in_one(pieces: &Pieces, inject: impl FnOnce(&[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+    let total_bytes = pieces.buffer.total_bytes();
+    if let Some(bytes) = pieces.buffer.one_slice(0..total_bytes) {
         return inject(bytes);
     }
-    let total_bytes = pieces.buffer.total_bytes();
     check_injected(total_bytes)?;
     let mut gathered = [0; INJECT_MAX_BYTES];
     let gathered = &mut gathered[..total_bytes as usize];
@@ -84,14 +87,18 @@ pub(super) fn in_one(
 }
 
 /// Sends what the caller may change at once.
-#[inline]
+#[inline(always)] // The path of a short message.
 pub(super) fn inject(ep: &Ep, bytes: &[u8], to: FiAddr, label: Label) -> Result<(), Errno> {
-    ep.begin(|endpoint, around| endpoint.inject(around, to, label, bytes))
+    let mut state = ep.domain.domain.lock();
+    let (endpoint, shared_state) = ep.enabled(&mut state)?;
+    let begun = endpoint.inject(shared_state, to, label, bytes);
+    endpoint.begun(shared_state);
+    begun
 }
 
 /// A receive's place, or what it looks for.
-pub(super) struct Incoming<'a> {
-    pub pieces: Pieces<'a>,
+pub(super) struct Incoming {
+    pub pieces: Pieces,
     pub from: FiAddr,
     pub wanted: Wanted,
     pub context: usize,
@@ -99,50 +106,53 @@ pub(super) struct Incoming<'a> {
     pub flags: Option<u64>,
 }
 
-impl Incoming<'_> {
+impl Incoming {
     /// Begins the receive, or looks.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn begin(self, ep: &Ep) -> Result<(), Errno> {
+        let mut state = ep.domain.domain.lock();
+        let (endpoint, shared_state) = ep.enabled(&mut state)?;
+        let begun = self.begin_at(endpoint, shared_state);
+        endpoint.begun(shared_state);
+        begun
+    }
+
+    #[inline(always)] // As `begin`.
+    fn begin_at(self, endpoint: &mut Endpoint, shared_state: &mut SharedState) -> Result<(), Errno> {
         let Self { pieces, from, wanted, context, flags } = self;
-        ep.begin(|endpoint, around| {
-            // Its owner has the receives.
-            if endpoint.owner.is_some() {
-                return Err(Errno::NOSYS);
-            }
-            let flags = flags.unwrap_or(endpoint.settings.receive_flags);
-            check(flags)?;
-            let receiving = Receiving {
-                from,
-                wanted,
-                context,
-                flags: flags::RECV | kind_of(wanted.space),
-                reports: reports(endpoint.receive_queue, flags),
-            };
-            if flags & (flags::PEEK | flags::CLAIM | flags::DISCARD | flags::MULTI_RECV) == 0 {
-                return endpoint.receive(around, &receiving, pieces.buffer, pieces.address);
-            }
-            specially(endpoint, around, &receiving, pieces, flags)
-        })
+        // Its owner has the receives.
+        if endpoint.owner.is_some() {
+            return Err(Errno::NOSYS);
+        }
+        let flags = flags.unwrap_or(endpoint.settings.receive_flags);
+        check(flags)?;
+        let reports = reports(endpoint.receive_queue, flags);
+        let receiving =
+            Receiving { from, wanted, context, flags: flags::RECV | kind_of(wanted.space), reports };
+        if flags & (flags::PEEK | flags::CLAIM | flags::DISCARD | flags::MULTI_RECV) == 0 {
+            return endpoint.receive(shared_state, receiving, pieces.buffer, pieces.address);
+        }
+        probe_or_discard(endpoint, shared_state, &receiving, pieces, flags)
     }
 }
 
 /// Looks, claims, drops, or receives many.
 #[cold]
-fn specially(
+fn probe_or_discard(
     endpoint: &mut Endpoint,
-    around: &mut Surroundings,
+    shared_state: &mut SharedState,
     receiving: &Receiving,
-    pieces: Pieces<'_>,
+    pieces: Pieces,
     flags: u64,
 ) -> Result<(), Errno> {
     let is_tagged = receiving.wanted.space == TAGGED;
     let has = |flag| flags & flag != 0;
     if has(flags::MULTI_RECV) {
-        let lent = pieces.lent.filter(|_| !is_tagged).ok_or_else(|| {
+        if is_tagged || !pieces.buffer.is_contiguous() {
             let why = format_args!("a multi-receive buffer is one piece, for plain messages");
-            because(log::Subsystem::EpData, Errno::INVAL, why)
-        })?;
-        return endpoint.receive_many(around, receiving, lent);
+            return Err(because(log::Subsystem::EpData, Errno::INVAL, why));
+        }
+        return endpoint.multi_receive(shared_state, receiving, pieces.buffer, pieces.address);
     }
     if !is_tagged {
         return Err(bad_flags("FI_PEEK, FI_CLAIM and FI_DISCARD are for tagged messages"));
@@ -150,11 +160,11 @@ fn specially(
     match (has(flags::PEEK), has(flags::CLAIM), has(flags::DISCARD)) {
         (true, true, true) => Err(bad_flags("a message that is found is claimed or dropped, not both")),
         (false, false, _) => Err(bad_flags("FI_DISCARD needs FI_PEEK or FI_CLAIM")),
-        (true, true, false) => endpoint.peek(around, receiving, Then::Claim),
-        (true, false, true) => endpoint.peek(around, receiving, Then::Discard),
-        (true, false, false) => endpoint.peek(around, receiving, Then::Leave),
-        (false, true, true) => endpoint.drop_claimed(around, receiving),
-        (false, true, false) => endpoint.claim(around, receiving, pieces.buffer, pieces.address),
+        (true, true, false) => endpoint.peek(shared_state, receiving, Then::Claim),
+        (true, false, true) => endpoint.peek(shared_state, receiving, Then::Discard),
+        (true, false, false) => endpoint.peek(shared_state, receiving, Then::Leave),
+        (false, true, true) => endpoint.drop_claimed(shared_state, receiving),
+        (false, true, false) => endpoint.claim(shared_state, receiving, pieces.buffer, pieces.address),
     }
 }
 

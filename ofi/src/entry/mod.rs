@@ -1,4 +1,5 @@
-//! The functions that C calls, one file for each kind of object.
+//! The functions that C calls, one file for each kind of object; what these share lies
+//! below them, in `objects`, `shared_domain` and `shared_fabric`.
 
 pub mod atomic;
 pub mod base;
@@ -12,6 +13,7 @@ pub mod endpoint;
 pub mod event;
 pub mod fabric;
 pub mod messages;
+mod objects;
 mod owner_queue;
 mod owner_receives;
 pub mod plain;
@@ -21,6 +23,8 @@ pub mod queue;
 pub mod region;
 mod registry;
 pub mod remote;
+mod shared_domain;
+mod shared_fabric;
 pub mod tagged;
 pub mod vector;
 pub mod waiting;

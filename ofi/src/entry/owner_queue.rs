@@ -5,7 +5,8 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use super::{absent, owner_receives, queue};
+use super::objects::{self, Cq};
+use super::{absent, owner_receives};
 use crate::abi::eq::{CqErrEntry, FidCq, OpsCq};
 use crate::abi::peer::{CqErrEntryWithSource, FidPeerCq, OpsCqOwner, PeerCqContext};
 use crate::abi::{Errno, FiAddr};
@@ -66,10 +67,10 @@ pub(super) unsafe fn owner_of(context: *const c_void) -> Result<usize, Errno> {
 
 unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    match unsafe { queue::get(cq) } {
+    match unsafe { objects::queue(cq) } {
         Ok(cq) if count == 0 => {
             attend(cq);
-            sleep::let_others_run_if_idle(&cq.domain.domain, [WaitedFor::Queue(cq.number)]);
+            sleep::yield_if_idle(&cq.domain.domain, [WaitedFor::Queue(cq.number)]);
             Errno::AGAIN.returned()
         }
         Ok(_) => {
@@ -82,13 +83,14 @@ unsafe extern "C" fn read(cq: *mut FidCq, _entries: *mut c_void, count: usize) -
 
 /// Makes progress, hands up what has arrived, and tells the owner what has ended.
 /// The owner is called without the domain's lock, for it may call back.
-fn attend(cq: &queue::Cq) {
+fn attend(cq: &Cq) {
     let Some(owner) = cq.owner else { return };
     // One thread at a time: messages are handed up in their order, and an entry is
     // given back behind its completion. Whoever is here does it for all threads.
     let Some(_calls) = cq.domain.try_call_owners() else {
         // What ends or arrives now is told at the next look.
-        return cq.domain.domain.lock().progress_queue(cq.number);
+        cq.domain.domain.lock().progress_queue(cq.number);
+        return;
     };
     let (round, owners, mut arrival) = {
         let mut state = cq.domain.domain.lock();
@@ -98,7 +100,7 @@ fn attend(cq: &queue::Cq) {
     };
     owner_receives::ask_for_sources(owners);
     while let Some(one) = arrival {
-        owner_receives::hand_up(&cq.domain, one, round);
+        owner_receives::offer_to_owner(&cq.domain, one, round);
         arrival = cq.domain.domain.lock().next_arrival(cq.number);
     }
     tell(cq, ptr::with_exposed_provenance_mut(owner));
@@ -112,14 +114,14 @@ enum Next {
 }
 
 fn next(state: &mut State, number: usize) -> Next {
-    let Some(queue) = state.around.queues.get_mut(number) else { return Next::DoneWith(Vec::new()) };
+    let Some(queue) = state.shared_state.queues.get_mut(number) else { return Next::DoneWith(Vec::new()) };
     match queue.take() {
         Some(item) => Next::Completion(item),
         None => Next::DoneWith(std::mem::take(&mut queue.done_with)),
     }
 }
 
-fn tell(cq: &queue::Cq, owner: *mut FidPeerCq) {
+fn tell(cq: &Cq, owner: *mut FidPeerCq) {
     loop {
         let next = next(&mut cq.domain.domain.lock(), cq.number);
         match next {
@@ -129,7 +131,7 @@ fn tell(cq: &queue::Cq, owner: *mut FidPeerCq) {
                 if written < 0 {
                     // It has no room now; the next look tries again.
                     let mut state = cq.domain.domain.lock();
-                    if let Some(queue) = state.around.queues.get_mut(cq.number) {
+                    if let Some(queue) = state.shared_state.queues.get_mut(cq.number) {
                         queue.put_back(item);
                     }
                     return;
@@ -166,22 +168,10 @@ unsafe fn write(owner: *mut FidPeerCq, item: &Item) -> isize {
                 )
             }
         }
-        Item::Failed(Failure { entry, cut_bytes, error }) => {
+        Item::Failed(failure) => {
             let failure = CqErrEntryWithSource {
-                entry: CqErrEntry {
-                    op_context: ptr::with_exposed_provenance_mut(entry.context),
-                    flags: entry.flags,
-                    len: entry.bytes,
-                    buf: ptr::with_exposed_provenance_mut(entry.buffer),
-                    data: entry.data,
-                    tag: entry.tag,
-                    olen: *cut_bytes,
-                    err: error.0,
-                    prov_errno: error.0,
-                    err_data: ptr::null_mut(),
-                    err_data_size: 0,
-                },
-                src_addr: entry.source,
+                entry: error_entry(failure, ptr::null_mut()),
+                src_addr: failure.entry.source,
             };
             // SAFETY: as above.
             let writeerr = unsafe { (*ops).writeerr };
@@ -189,5 +179,23 @@ unsafe fn write(owner: *mut FidPeerCq, item: &Item) -> isize {
             // the longest version of it is.
             unsafe { writeerr(owner, (&raw const failure).cast()) }
         }
+    }
+}
+
+/// A failure as C reads it, with the caller's own memory for more about it.
+pub(super) fn error_entry(failure: &Failure, err_data: *mut c_void) -> CqErrEntry {
+    let Failure { entry, cut_bytes, error } = failure;
+    CqErrEntry {
+        op_context: ptr::with_exposed_provenance_mut(entry.context),
+        flags: entry.flags,
+        len: entry.bytes,
+        buf: ptr::with_exposed_provenance_mut(entry.buffer),
+        data: entry.data,
+        tag: entry.tag,
+        olen: *cut_bytes,
+        err: error.0,
+        prov_errno: error.0,
+        err_data,
+        err_data_size: 0,
     }
 }

@@ -10,14 +10,13 @@ use lmt::buffer::Access;
 use lmt::{Message, Space};
 
 use super::base::{self, ops};
-use super::domain::Shared;
-use super::endpoint::Ep;
 use super::messages::{kind_of, reports};
+use super::objects::{Ep, Vector};
 use super::registry::{Handle, Registered};
-use super::vector::Vector;
+use super::shared_domain::Shared;
 use super::{context_ops, core_version};
 use crate::abi::endpoint::FidEp;
-use crate::abi::fabric::{CLASS_SRX_CTX, Fid, Ops, RxAttr};
+use crate::abi::fid::{CLASS_SRX_CTX, Fid, Ops, RxAttr};
 use crate::abi::peer::{
     FIRST_VERSION, FidPeerSrx, GetEntry, OpsSrxOwner, OpsSrxPeer, PeerMatchAttr, PeerRxEntry, PeerSrxContext,
     WithEntry,
@@ -26,12 +25,13 @@ use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::refuse::because;
-use crate::state::Outlet;
-use crate::state::Surroundings;
+use crate::state::arrivals::{Arrival, MatchedReceive};
 use crate::state::completion::{Entry, Failure, Item};
-use crate::state::endpoint::{Endpoint, PLAIN, TAGGED};
-use crate::state::owner::{Arrival, MatchedReceive, Owner};
+use crate::state::endpoint::Endpoint;
+use crate::state::owner::Owner;
 use crate::state::queue::DoneWith;
+use crate::state::spaces::{PLAIN, TAGGED};
+use crate::state::{CompletionTarget, SharedState};
 
 /// An owner's receive context.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             return Err(Errno::BUSY);
         }
         state.receive_contexts -= 1;
-        Ok(state.around.forget_context(context.address))
+        Ok(state.shared_state.forget_context(context.address))
     });
     border::int(closed.map(|done_with| {
         // The owner has its entries back before it closes what they belong to.
@@ -189,11 +189,11 @@ unsafe fn ops_of(srx: *mut FidPeerSrx) -> OpsSrxOwner {
 fn with<T>(
     domain: &Shared,
     endpoint: usize,
-    f: impl FnOnce(&mut Endpoint, &mut Surroundings) -> Result<T, Errno>,
+    f: impl FnOnce(&mut Endpoint, &mut SharedState) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let mut state = domain.domain.lock();
     let state = &mut *state;
-    f(state.endpoints.get_mut(endpoint).ok_or(Errno::INVAL)?, &mut state.around)
+    f(state.endpoints.get_mut(endpoint).ok_or(Errno::INVAL)?, &mut state.shared_state)
 }
 
 fn owner_of(endpoint: &mut Endpoint) -> Result<&mut Owner, Errno> {
@@ -203,7 +203,7 @@ fn owner_of(endpoint: &mut Endpoint) -> Result<&mut Owner, Errno> {
 /// Asks the owner for a receive for a message that has arrived. What it has none
 /// for is kept until it asks for it; what it cannot take now is asked about in the
 /// next round again.
-pub(super) fn hand_up(domain: &Shared, arrival: Arrival, round: u64) {
+pub(super) fn offer_to_owner(domain: &Shared, arrival: Arrival, round: u64) {
     let srx = ptr::with_exposed_provenance_mut::<FidPeerSrx>(arrival.context);
     // SAFETY: endpoints are closed before their receive context.
     let OwnerOps { get, queue, free } = unsafe { OwnerOps::of(srx, arrival.space) };
@@ -318,7 +318,7 @@ unsafe fn receive(
     let entry = unsafe { *address };
     // SAFETY: the caller's promise.
     let pieces = unsafe { border::pieces(entry.iov, entry.count, Access::Write) }?;
-    with(domain, endpoint, |endpoint, around| {
+    with(domain, endpoint, |endpoint, shared_state| {
         let receive = MatchedReceive {
             entry: address.expose_provenance(),
             context: entry.context.expose_provenance(),
@@ -326,7 +326,7 @@ unsafe fn receive(
             reports: reports(endpoint.receive_queue, entry.flags),
             address: pieces.address,
         };
-        endpoint.receive_for_owner(around, message, &receive, pieces.buffer)
+        endpoint.receive_for_owner(shared_state, message, &receive, pieces.buffer)
     })
 }
 
@@ -340,9 +340,9 @@ unsafe fn fail(domain: &Shared, endpoint: usize, entry: *mut PeerRxEntry, space:
     let of = Entry::bare(context, flags::RECV | kind_of(space));
     let failure = Item::Failed(Failure { entry: of, cut_bytes: 0, error });
     // Closed in the meantime, there is nobody to be told.
-    let _told = with(domain, endpoint, |endpoint, around| {
-        endpoint.push(around, Outlet::Receive, failure);
-        endpoint.done_with(around, entry.expose_provenance());
+    let _told = with(domain, endpoint, |endpoint, shared_state| {
+        endpoint.push(shared_state, CompletionTarget::Receive, failure);
+        endpoint.done_with(shared_state, entry.expose_provenance());
         Ok(())
     });
 }
@@ -403,7 +403,9 @@ unsafe extern "C" fn source(entry: *mut PeerRxEntry) -> FiAddr {
     let found = unsafe { border::read(entry) }.and_then(|entry| {
         let handle = Handle::from_raw(entry.peer_context.addr());
         let (domain, endpoint) = handle.endpoint()?;
-        with(&domain, endpoint, |endpoint, around| endpoint.source_of_kept(around, handle.message()))
+        with(&domain, endpoint, |endpoint, shared_state| {
+            endpoint.source_of_kept(shared_state, handle.message())
+        })
     });
     found.unwrap_or(ADDR_UNSPEC)
 }

@@ -10,7 +10,7 @@ use super::calls::{self, message_table};
 use crate::abi::endpoint::{FidEp, Msg, OpsMsg};
 use crate::abi::{FiAddr, flags};
 use crate::border;
-use crate::state::endpoint::PLAIN;
+use crate::state::spaces::PLAIN;
 
 /// They have no tag.
 const fn label() -> Label {

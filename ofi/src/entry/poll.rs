@@ -6,12 +6,12 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::base::{self, ops};
-use super::domain::{self, Shared};
-use super::{counter, queue};
+use super::objects::{self, Cntr, Cq};
+use super::shared_domain::Shared;
 use crate::abi::Errno;
-use crate::abi::domain::FidDomain;
 use crate::abi::eq::{FidPoll, OpsPoll, PollAttr};
-use crate::abi::fabric::{CLASS_CNTR, CLASS_CQ, CLASS_POLL, Fid, Ops};
+use crate::abi::fabric::FidDomain;
+use crate::abi::fid::{CLASS_CNTR, CLASS_CQ, CLASS_POLL, Fid, Ops};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
 use crate::refuse::{because, no_flags};
@@ -43,7 +43,7 @@ impl Drop for Poll {
         let mut state = self.domain.domain.lock();
         state.poll_sets -= 1;
         for member in members {
-            if let Some(watch) = state.around.watch(member.what) {
+            if let Some(watch) = state.shared_state.watch(member.what) {
                 watch.poll_sets -= 1;
             }
         }
@@ -61,7 +61,7 @@ pub(super) unsafe extern "C" fn open(
     out: *mut *mut FidPoll,
 ) -> c_int {
     // SAFETY: C's promise: a domain of ours.
-    let opened = unsafe { domain::shared(domain) }.and_then(|domain| {
+    let opened = unsafe { objects::domain(domain) }.and_then(|domain| {
         // SAFETY: C's promise: null or attributes.
         let flags = unsafe { border::read_if(attr) }.map_or(0, |attr| attr.flags);
         border::place(out)?;
@@ -93,12 +93,12 @@ unsafe fn member(fid: *mut Fid) -> Result<(Member, Arc<Shared>), Errno> {
     let (what, domain) = match class {
         CLASS_CQ => {
             // SAFETY: the caller's promise, and its class is a queue's.
-            let cq = unsafe { queue::get(fid) }?;
+            let cq = unsafe { objects::queue(fid) }?;
             (WaitedFor::Queue(cq.number), &cq.domain)
         }
         CLASS_CNTR => {
             // SAFETY: the caller's promise, and its class is a counter's.
-            let cntr = unsafe { counter::get(fid) }?;
+            let cntr = unsafe { objects::counter(fid) }?;
             (WaitedFor::Counter(cntr.number), &cntr.domain)
         }
         _ => {
@@ -124,7 +124,7 @@ unsafe extern "C" fn poll_add(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c
             let why = format_args!("it is in the poll set already");
             return Err(because(Subsystem::Domain, Errno::BUSY, why));
         }
-        domain.domain.lock().around.watch(member.what).ok_or(Errno::INVAL)?.poll_sets += 1;
+        domain.domain.lock().shared_state.watch(member.what).ok_or(Errno::INVAL)?.poll_sets += 1;
         members.push(member);
         Ok(())
     });
@@ -143,7 +143,7 @@ unsafe extern "C" fn poll_del(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c
             because(Subsystem::Domain, Errno::INVAL, format_args!("it is not in the poll set"))
         })?;
         members.remove(at);
-        domain.domain.lock().around.watch(member.what).ok_or(Errno::INVAL)?.poll_sets -= 1;
+        domain.domain.lock().shared_state.watch(member.what).ok_or(Errno::INVAL)?.poll_sets -= 1;
         Ok(())
     });
     border::int(removed)
@@ -171,13 +171,13 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
         let context = match member.what {
             WaitedFor::Queue(_) => {
                 // SAFETY: it is not closed while it is in the set.
-                let cq = unsafe { queue::get(fid) };
-                cq.ok().and_then(queue::Cq::context_if_something)
+                let cq = unsafe { objects::queue(fid) };
+                cq.ok().and_then(Cq::context_if_something)
             }
             WaitedFor::Counter(_) => {
                 // SAFETY: the same.
-                let cntr = unsafe { counter::get(fid) };
-                cntr.ok().and_then(counter::Cntr::context_if_changed)
+                let cntr = unsafe { objects::counter(fid) };
+                cntr.ok().and_then(Cntr::context_if_changed)
             }
         };
         if let Some(context) = context {
@@ -187,7 +187,7 @@ unsafe extern "C" fn poll(set: *mut FidPoll, contexts: *mut *mut c_void, count: 
     }
     if found == 0 {
         let domain = &set.domain.domain;
-        sleep::let_others_run_if_idle(domain, members.iter().map(|member| member.what));
+        sleep::yield_if_idle(domain, members.iter().map(|member| member.what));
     }
     found as c_int
 }

@@ -6,37 +6,20 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::base::{self, ops};
-use super::domain::Shared;
+use super::objects::{self, Cq, CqObject};
 use super::owner_queue;
-use super::vector::give_text;
+use super::shared_domain::Shared;
 use super::waiting::{self, WaitObject};
 use crate::abi::eq::{self, CqAttr, CqErrEntry, CqTaggedEntry, FidCq, OpsCq};
-use crate::abi::fabric::{CLASS_CQ, Fid, Ops};
+use crate::abi::fid::{CLASS_CQ, Fid, Ops};
 use crate::abi::{Errno, FiAddr, flags, provider};
-use crate::border::{self, Object};
+use crate::border;
 use crate::log::{self, Subsystem};
 use crate::state::State;
 use crate::state::completion::{Entry, Failure};
 use crate::state::queue::{Format, Queue, Read};
 use crate::state::sleep::{self, Armed, WaitedFor};
 use crate::wait;
-
-/// A queue, by its number in its domain.
-#[derive(Debug)]
-pub struct Cq {
-    /// The domain.
-    pub domain: Arc<Shared>,
-    /// The number.
-    pub number: usize,
-    format: Format,
-    wait_object: WaitObject,
-    context: usize,
-    /// The owner's queue to which completions are written, if it is an owner's; an
-    /// address.
-    pub owner: Option<usize>,
-}
-
-type CqObject = Object<FidCq, Cq>;
 
 static OPS: Ops = ops!(close: close, bind: base::bind, control: control);
 static CQ: OpsCq =
@@ -76,7 +59,7 @@ pub(super) unsafe fn open(
     }
     let wait_object = WaitObject::named(Subsystem::Cq, attr.wait_obj)?;
     let queue = Queue::new(is_owned);
-    let number = domain.domain.lock().around.queues.insert(queue);
+    let number = domain.domain.lock().shared_state.queues.insert(queue);
     // What an owner hands over as context is for this call only.
     let context = if is_owned { ptr::null_mut() } else { context };
     let fid = Fid { fclass: CLASS_CQ, context, ops: &raw const OPS };
@@ -94,20 +77,11 @@ pub(super) unsafe fn open(
     unsafe { border::write(out, CqObject::open(head, inner)) }
 }
 
-/// The queue behind a pointer.
-///
-/// # Safety
-/// It is null or a queue of this provider that nobody closes during the call.
-pub unsafe fn get<'a, P>(queue: *const P) -> Result<&'a Cq, Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { CqObject::get(queue) }.map(|object| &object.inner)
-}
-
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a queue of ours.
-    let closed = unsafe { get(fid) }.and_then(|cq| {
+    let closed = unsafe { objects::queue(fid) }.and_then(|cq| {
         let mut state = cq.domain.domain.lock();
-        let queues = &mut state.around.queues;
+        let queues = &mut state.shared_state.queues;
         if queues.get(cq.number).is_some_and(|queue| !queue.endpoints.is_empty() || queue.watch.poll_sets > 0)
         {
             log::warn(
@@ -128,7 +102,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: C's promise: a queue of ours.
-    let done = unsafe { get(fid) }.and_then(|cq| {
+    let done = unsafe { objects::queue(fid) }.and_then(|cq| {
         let set = || cq.domain.domain.lock().wait_set(WaitedFor::Queue(cq.number));
         // SAFETY: C's promise: null or room for what the command gives.
         unsafe { waiting::control(command, argument, cq.wait_object, set) }
@@ -142,14 +116,14 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 /// The pointer is null or a queue of ours.
 pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
-    let cq = unsafe { get(cq) }?;
+    let cq = unsafe { objects::queue(cq) }?;
     if !cq.wait_object.has_descriptor() {
         return Err(waiting::no_descriptor(Subsystem::Cq));
     }
     let mut state = cq.domain.domain.lock();
     let has_something = cq.has_something(&mut state);
     // A signal has one waiter look, not every one from now on.
-    let is_signalled = state.around.queues.get_mut(cq.number).is_some_and(Queue::take_signal);
+    let is_signalled = state.shared_state.queues.get_mut(cq.number).is_some_and(Queue::take_signal);
     if has_something || is_signalled {
         return Err(Errno::AGAIN);
     }
@@ -163,7 +137,7 @@ impl Cq {
     /// Whether a reader would find something, after a look for what has come.
     fn has_something(&self, state: &mut State) -> bool {
         state.progress_queue(self.number);
-        state.around.queues.get(self.number).is_some_and(|queue| !queue.is_empty())
+        state.shared_state.queues.get(self.number).is_some_and(|queue| !queue.is_empty())
     }
 
     /// The context that it was opened with, if a reader would find something.
@@ -228,20 +202,37 @@ impl Output {
         }
     }
 
-    /// Reads as many as there are and as there is room for.
+    /// Reads as many as there are and as there is room for; and whether its caller is to let
+    /// others run.
     ///
     /// # Safety
     /// `entries` has room for `count` entries of the queue's format, and `sources`
     /// is null or has room for as many.
-    #[inline]
-    unsafe fn fill(&self, state: &mut State, cq: &Cq) -> isize {
-        let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
-        queue.watch.user_looks();
+    #[inline(always)] // The path of a short message.
+    unsafe fn fill(&self, state: &mut State, cq: &Cq) -> (isize, bool) {
+        let Some(queue) = state.shared_state.queues.get_mut(cq.number) else {
+            return (Errno::INVAL.returned(), false);
+        };
+        queue.watch.user_polls();
         // Who wants no completion wants progress.
-        if self.count == 0 || queue.is_empty() {
-            state.progress_queue(cq.number);
-        }
-        let Some(queue) = state.around.queues.get_mut(cq.number) else { return Errno::INVAL.returned() };
+        let polls = self.count == 0 || queue.is_empty();
+        let is_idle = polls && state.progress_queue(cq.number);
+        // SAFETY: the caller's promise.
+        let read = unsafe { self.take(state, cq) };
+        // A look for a message that is not there (FI_PEEK) ends with an error.
+        let is_idle = is_idle || !polls && read < 0 && state.should_yield(WaitedFor::Queue(cq.number));
+        (read, is_idle && read < 0)
+    }
+
+    /// Reads as many as there are already.
+    ///
+    /// # Safety
+    /// As [`Output::fill`].
+    #[inline(always)] // As `fill`.
+    unsafe fn take(&self, state: &mut State, cq: &Cq) -> isize {
+        let Some(queue) = state.shared_state.queues.get_mut(cq.number) else {
+            return Errno::INVAL.returned();
+        };
         let mut at = 0;
         while at < self.count {
             // SAFETY: `at` is below `count`.
@@ -267,7 +258,7 @@ unsafe extern "C" fn readfrom(
     sources: *mut FiAddr,
 ) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = unsafe { get(cq) }.and_then(|cq| {
+    let cq = unsafe { objects::queue(cq) }.and_then(|cq| {
         if count > 0 {
             border::place(entries)?;
         }
@@ -282,28 +273,26 @@ unsafe extern "C" fn readfrom(
         let mut state = cq.domain.domain.lock();
         // SAFETY: C's promise: null or room for `count` of each; entries are not null
         // where one is written.
-        let read = unsafe { output.fill(&mut state, cq) };
-        // A look for a message that is not there (FI_PEEK) ends with an error.
-        (read, read < 0 && state.should_yield(WaitedFor::Queue(cq.number)))
+        unsafe { output.fill(&mut state, cq) }
     };
     if should_yield {
-        sleep::let_others_run(&cq.domain.domain, WaitedFor::Queue(cq.number));
+        sleep::yield_core(&cq.domain.domain, WaitedFor::Queue(cq.number));
     }
     read
 }
 
 unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let cq = match unsafe { get(cq) }.and_then(|cq| border::place(out).map(|()| cq)) {
+    let cq = match unsafe { objects::queue(cq) }.and_then(|cq| border::place(out).map(|()| cq)) {
         Ok(cq) => cq,
         Err(error) => return error.returned(),
     };
     let failure = {
         let mut state = cq.domain.domain.lock();
-        if state.around.queues.get(cq.number).is_none_or(Queue::is_empty) {
+        if state.shared_state.queues.get(cq.number).is_none_or(Queue::is_empty) {
             state.progress_queue(cq.number);
         }
-        state.around.queues.get_mut(cq.number).and_then(Queue::take_failure)
+        state.shared_state.queues.get_mut(cq.number).and_then(Queue::take_failure)
     };
     let Some(failure) = failure else { return Errno::AGAIN.returned() };
     let version = cq.domain.api_version();
@@ -318,33 +307,19 @@ unsafe extern "C" fn readerr(cq: *mut FidCq, out: *mut CqErrEntry, _flags: u64) 
 /// # Safety
 /// `out` points to such a structure.
 unsafe fn give_failure(failure: &Failure, out: *mut CqErrEntry, version: u32) {
-    let Failure { entry, cut_bytes, error } = failure;
     // From that version on it may be the caller's own memory, which stays the caller's.
     // SAFETY: a field of the caller's structure.
     let theirs = unsafe { &raw const (*out).err_data };
     // SAFETY: as above; a pointer of C, whatever is in it.
     let theirs = unsafe { theirs.read() };
     let err_data = if version >= WITH_ERROR_DATA { theirs } else { ptr::null_mut() };
-    let whole = CqErrEntry {
-        op_context: ptr::with_exposed_provenance_mut(entry.context),
-        flags: entry.flags,
-        len: entry.bytes,
-        buf: ptr::with_exposed_provenance_mut(entry.buffer),
-        data: entry.data,
-        tag: entry.tag,
-        olen: *cut_bytes,
-        err: error.0,
-        prov_errno: error.0,
-        err_data,
-        err_data_size: 0,
-    };
     // SAFETY: the caller's promise.
-    unsafe { out.write(whole) };
+    unsafe { out.write(owner_queue::error_entry(failure, err_data)) };
     if version >= WITH_SOURCE {
         // SAFETY: of that version, the structure has one more field.
         let source = unsafe { out.add(1) }.cast::<FiAddr>();
         // SAFETY: the same.
-        unsafe { source.write(entry.source) };
+        unsafe { source.write(failure.entry.source) };
     }
 }
 
@@ -368,7 +343,7 @@ unsafe extern "C" fn sreadfrom(
     timeout_ms: c_int,
 ) -> isize {
     // SAFETY: C's promise: a queue of ours.
-    let this = match unsafe { get(cq) } {
+    let this = match unsafe { objects::queue(cq) } {
         Ok(this) if !this.wait_object.waits() => {
             log::warn(Subsystem::Cq, format_args!("fi_cq_sread needs a queue with a wait object"));
             return Errno::INVAL.returned();
@@ -382,7 +357,11 @@ unsafe extern "C" fn sreadfrom(
         WaitedFor::Queue(this.number),
         deadline,
         |state| {
-            state.around.queues.get(this.number).is_none_or(|queue| queue.is_empty() && !queue.is_signalled())
+            state
+                .shared_state
+                .queues
+                .get(this.number)
+                .is_none_or(|queue| queue.is_empty() && !queue.is_signalled())
         },
         || {
             // SAFETY: the same promises.
@@ -391,7 +370,7 @@ unsafe extern "C" fn sreadfrom(
                 return Some(read);
             }
             let mut state = this.domain.domain.lock();
-            let queue = state.around.queues.get_mut(this.number)?;
+            let queue = state.shared_state.queues.get_mut(this.number)?;
             // Who has no room waits for a completion that it does not take.
             let is_there = count == 0 && !queue.is_empty();
             if is_there { Some(0) } else { queue.take_signal().then_some(read) }
@@ -402,13 +381,13 @@ unsafe extern "C" fn sreadfrom(
 
 unsafe extern "C" fn signal(cq: *mut FidCq) -> c_int {
     // SAFETY: C's promise: a queue of ours.
-    let done = unsafe { get(cq) }.and_then(|cq| {
+    let done = unsafe { objects::queue(cq) }.and_then(|cq| {
         if !cq.wait_object.waits() {
             log::warn(Subsystem::Cq, format_args!("fi_cq_signal needs a queue with a wait object"));
             return Err(Errno::INVAL);
         }
         let mut state = cq.domain.domain.lock();
-        state.around.queues.get_mut(cq.number).ok_or(Errno::INVAL).map(Queue::signal)
+        state.shared_state.queues.get_mut(cq.number).ok_or(Errno::INVAL).map(Queue::signal)
     });
     border::int(done)
 }
@@ -421,19 +400,5 @@ unsafe extern "C" fn strerror(
     room_bytes: usize,
 ) -> *const c_char {
     // SAFETY: C's promise: null or room for so many bytes.
-    unsafe { give_error_text(prov_errno, to, room_bytes) }
-}
-
-/// What an error of the provider means: written to where there is room, or lasting.
-///
-/// # Safety
-/// `to` is null or room for so many bytes.
-pub(super) unsafe fn give_error_text(prov_errno: c_int, to: *mut c_char, room_bytes: usize) -> *const c_char {
-    let text = Errno(prov_errno.saturating_abs()).text();
-    if to.is_null() || room_bytes == 0 {
-        return wait::lasting(text);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { give_text(text, to, room_bytes) };
-    to
+    unsafe { border::give_error_text(prov_errno, to, room_bytes) }
 }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use lmt::Protection;
 
 use super::base::{self, ops};
-use super::domain::{self, Shared};
+use super::objects;
+use super::shared_domain::Shared;
 use crate::abi::domain::{FidMr, MrAttr, OpsMr};
-use crate::abi::fabric::{CLASS_MR, Fid, Ops};
+use crate::abi::fid::{CLASS_MR, Fid, Ops};
 use crate::abi::{Errno, flags};
 use crate::border::{self, Object};
 use crate::log::{self, Subsystem};
@@ -59,7 +60,7 @@ unsafe fn register(
     out: *mut *mut FidMr,
 ) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
-    let domain = unsafe { domain::shared(fid) }?;
+    let domain = unsafe { objects::domain(fid) }?;
     border::place(out)?;
     if asked.flags != 0 || asked.offset != 0 {
         log::warn(Subsystem::Mr, format_args!("memory is registered without flags and from offset 0 on"));

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::domain::Shared;
+use super::shared_domain::Shared;
 use crate::abi::Errno;
 
 /// Bits of a handle that number the message.

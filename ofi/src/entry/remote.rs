@@ -6,15 +6,15 @@ use std::ffi::c_void;
 use lmt::Direction;
 use lmt::buffer::Access;
 
-use super::endpoint;
 use super::messages::{check, in_one, reports};
-use crate::abi::endpoint::FidEp;
-use crate::abi::rma::{MsgRma, OpsRma};
+use super::objects;
+use crate::abi::endpoint::{FidEp, OpsRma};
+use crate::abi::rma::MsgRma;
 use crate::abi::{Errno, FiAddr, flags};
 use crate::border::{self, Pieces};
 use crate::log::Subsystem;
 use crate::refuse::because;
-use crate::state::remote::Remote;
+use crate::state::service::errand::Remote;
 
 pub(super) static OPS: OpsRma = OpsRma {
     size: size_of::<OpsRma>(),
@@ -41,25 +41,25 @@ pub(super) struct There {
 unsafe fn begin(
     ep: *mut FidEp,
     direction: Direction,
-    pieces: Result<Pieces<'_>, Errno>,
+    pieces: Result<Pieces, Errno>,
     there: There,
     context: *mut c_void,
     flags: Option<u64>,
     data: Option<u32>,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
+    let begun = unsafe { objects::endpoint(ep) }.and_then(|ep| {
         let pieces = pieces?;
-        ep.begin(|endpoint, around| {
+        ep.begin(|endpoint, shared_state| {
             let There { peer, offset, key } = there;
             let flags = flags.unwrap_or(endpoint.settings.send_flags);
             check(flags)?;
             let reports = reports(endpoint.send_queue, flags);
             let remote = Remote { peer, key, offset, context: Some(context.expose_provenance()), reports };
             if direction == Direction::Put && flags & flags::INJECT != 0 {
-                return in_one(&pieces, |bytes| endpoint.inject_remote(around, remote, bytes, data));
+                return in_one(&pieces, |bytes| endpoint.inject_remote(shared_state, remote, bytes, data));
             }
-            endpoint.remote(around, remote, direction, pieces.buffer, data)
+            endpoint.remote(shared_state, remote, direction, pieces.buffer, data)
         })
     });
     border::size(begun)
@@ -147,7 +147,7 @@ pub(super) unsafe fn only<'a, T>(list: *const T, count: usize) -> Result<&'a T, 
 }
 
 /// The memory here and there has to be of the same length.
-fn same_length(pieces: &Pieces<'_>, there_bytes: usize) -> Result<(), Errno> {
+fn same_length(pieces: &Pieces, there_bytes: usize) -> Result<(), Errno> {
     let here_bytes = pieces.buffer.total_bytes();
     if here_bytes == there_bytes as u64 {
         return Ok(());
@@ -209,11 +209,11 @@ unsafe fn put_in(
     data: Option<u32>,
 ) -> isize {
     // SAFETY: the caller's promise.
-    let begun = unsafe { endpoint::get(ep) }.and_then(|ep| {
+    let begun = unsafe { objects::endpoint(ep) }.and_then(|ep| {
         // SAFETY: the caller's promise.
         let bytes = unsafe { border::bytes(buf, len) }?;
         let remote = Remote { peer, key, offset, context: None, reports: false };
-        ep.begin(|endpoint, around| endpoint.inject_remote(around, remote, bytes, data))
+        ep.begin(|endpoint, shared_state| endpoint.inject_remote(shared_state, remote, bytes, data))
     });
     border::size(begun)
 }

@@ -7,11 +7,11 @@ use lmt::buffer::Access;
 use lmt::{Label, TagMatch, Wanted};
 
 use super::calls::{self, message_table};
-use crate::abi::endpoint::FidEp;
-use crate::abi::tagged::{MsgTagged, OpsTagged};
+use crate::abi::endpoint::{FidEp, OpsTagged};
+use crate::abi::tagged::MsgTagged;
 use crate::abi::{FiAddr, flags};
 use crate::border;
-use crate::state::endpoint::TAGGED;
+use crate::state::spaces::TAGGED;
 
 const fn label(tag: u64) -> Label {
     Label { tag, space: TAGGED, immediate: None }

@@ -7,31 +7,20 @@ use std::sync::Arc;
 
 use super::absent;
 use super::base::{self, ops};
-use super::domain::Shared;
 use super::event::{self, Reports};
+use super::objects::{self, Vector, VectorObject};
 use super::owner_receives;
+use super::shared_domain::Shared;
 use crate::abi::domain::{AvAttr, FidAv, OpsAv};
 use crate::abi::eq::AV_COMPLETE;
-use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC, CLASS_AV, CLASS_EQ, Fid, Ops};
+use crate::abi::fabric::{AV_MAP, AV_TABLE, AV_UNSPEC};
+use crate::abi::fid::{CLASS_AV, CLASS_EQ, Fid, Ops};
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
-use crate::border::{self, Object};
+use crate::border;
 use crate::log::{self, Subsystem};
 use crate::refuse::{because, no_flags};
 use crate::state::events::FailedRequest;
 use crate::state::vector::{AddressVector, NAME_BYTES, Place, no_such_number};
-
-/// A vector, by its number in its domain.
-#[derive(Debug)]
-pub struct Vector {
-    /// The domain.
-    pub domain: Arc<Shared>,
-    /// The number.
-    pub number: usize,
-    /// Where insertions are told, if they are.
-    reports: Option<Reports>,
-}
-
-type VectorObject = Object<FidAv, Vector>;
 
 static OPS: Ops = ops!(close: close, bind: bind, control: base::control);
 static AV: OpsAv =
@@ -71,7 +60,7 @@ pub(super) unsafe fn open(
         return Err(Errno::INVAL);
     }
     let reports = (attr.flags & flags::EVENT != 0).then(Reports::default);
-    let number = domain.domain.lock().around.vectors.insert(AddressVector::default());
+    let number = domain.domain.lock().shared_state.vectors.insert(AddressVector::default());
     let fid = Fid { fclass: CLASS_AV, context, ops: &raw const OPS };
     let head = FidAv { fid, ops: &raw const AV };
     let inner = Vector { domain: Arc::clone(domain), number, reports };
@@ -79,20 +68,11 @@ pub(super) unsafe fn open(
     unsafe { border::write(out, VectorObject::open(head, inner)) }
 }
 
-/// The vector behind a pointer.
-///
-/// # Safety
-/// It is null or a vector of this provider that nobody closes during the call.
-pub unsafe fn get<'a, P>(vector: *const P) -> Result<&'a Vector, Errno> {
-    // SAFETY: the caller's promise.
-    unsafe { VectorObject::get(vector) }.map(|object| &object.inner)
-}
-
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: C's promise: a vector of ours.
-    let closed = unsafe { get(fid) }.and_then(|vector| {
+    let closed = unsafe { objects::vector(fid) }.and_then(|vector| {
         let mut state = vector.domain.domain.lock();
-        let vectors = &mut state.around.vectors;
+        let vectors = &mut state.shared_state.vectors;
         if vectors.get(vector.number).is_some_and(|vector| !vector.endpoints.is_empty()) {
             log::warn(
                 Subsystem::Av,
@@ -112,7 +92,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn bind(fid: *mut Fid, other: *mut Fid, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
-    let bound = unsafe { get(fid) }.and_then(|vector| {
+    let bound = unsafe { objects::vector(fid) }.and_then(|vector| {
         // SAFETY: C's promise: null or an object.
         let class = unsafe { other.as_ref() }.ok_or(Errno::INVAL)?.fclass;
         let reports = vector.reports.as_ref().filter(|_| class == CLASS_EQ).ok_or_else(|| {
@@ -137,11 +117,11 @@ const INSERT_FLAGS: u64 = flags::MORE | flags::SYNC_ERR | flags::AV_USER_ID;
 fn insert_all(
     vector: &Vector,
     names: &[[u8; NAME_BYTES]],
-    told_as: &[FiAddr],
+    user_addresses: &[FiAddr],
     mut tell: impl FnMut(usize, Result<FiAddr, Errno>),
 ) -> Result<usize, Errno> {
     let mut state = vector.domain.domain.lock();
-    let addresses = state.around.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
+    let addresses = state.shared_state.vectors.get_mut(vector.number).ok_or(Errno::INVAL)?;
     let mut inserted = 0;
     for (at, name) in names.iter().enumerate() {
         let place = Place::from_name(name).map_err(|_| Errno::INVAL);
@@ -152,7 +132,7 @@ fn insert_all(
             );
         }
         inserted += usize::from(place.is_ok());
-        tell(at, place.map(|place| addresses.insert_as(place, told_as.get(at).copied())));
+        tell(at, place.map(|place| addresses.insert_as(place, user_addresses.get(at).copied())));
     }
     Ok(inserted)
 }
@@ -166,7 +146,7 @@ unsafe extern "C" fn insert(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: C's promise: a vector of ours.
-    let inserted = unsafe { get(av) }.and_then(|vector| {
+    let inserted = unsafe { objects::vector(av) }.and_then(|vector| {
         if with & !INSERT_FLAGS != 0 {
             log::warn(
                 Subsystem::Av,
@@ -178,7 +158,7 @@ unsafe extern "C" fn insert(
         }
         // SAFETY: C's promise: null or `count` names side by side.
         let names = unsafe { border::values(names.cast::<[u8; NAME_BYTES]>(), count) }?;
-        let told_as = if with & flags::AV_USER_ID == 0 {
+        let user_addresses = if with & flags::AV_USER_ID == 0 {
             Vec::new()
         } else {
             // SAFETY: C's promise, where this flag is: null or `count` numbers.
@@ -198,7 +178,7 @@ unsafe extern "C" fn insert(
             })?),
             None => None,
         };
-        let inserted = insert_all(vector, names, &told_as, |at, told| {
+        let inserted = insert_all(vector, names, &user_addresses, |at, told| {
             if let Some(place) = out.as_mut().and_then(|out| out.get_mut(at)) {
                 place.write(told.unwrap_or(ADDR_UNSPEC));
             }
@@ -221,7 +201,7 @@ unsafe extern "C" fn insert(
 
 unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, with: u64) -> c_int {
     // SAFETY: C's promise: a vector of ours.
-    let removed = unsafe { get(av) }.and_then(|vector| {
+    let removed = unsafe { objects::vector(av) }.and_then(|vector| {
         no_flags(Subsystem::Av, with, "fi_av_remove")?;
         // SAFETY: C's promise: null or `count` numbers.
         let numbers = unsafe { border::values(numbers, count) }?;
@@ -233,9 +213,9 @@ unsafe extern "C" fn remove(av: *mut FidAv, numbers: *mut FiAddr, count: usize, 
 
 unsafe extern "C" fn lookup(av: *mut FidAv, number: FiAddr, name: *mut c_void, bytes: *mut usize) -> c_int {
     // SAFETY: C's promise: a vector of ours.
-    let found = unsafe { get(av) }.and_then(|vector| {
+    let found = unsafe { objects::vector(av) }.and_then(|vector| {
         let state = vector.domain.domain.lock();
-        let addresses = state.around.vectors.get(vector.number).ok_or(Errno::INVAL)?;
+        let addresses = state.shared_state.vectors.get(vector.number).ok_or(Errno::INVAL)?;
         let place = addresses.place(number).ok_or_else(|| no_such_number(number))?;
         // SAFETY: C's promise: null or room for as many bytes as it says.
         unsafe { give_name(&place.to_name()?, name, bytes) }
@@ -289,22 +269,8 @@ unsafe extern "C" fn straddr(
     // SAFETY: C's promise: null or a number.
     let room_bytes = unsafe { border::read_if(bytes) }.unwrap_or_default();
     // SAFETY: C's promise: null or room for so many bytes.
-    unsafe { give_text(&text, to, room_bytes) };
+    unsafe { border::give_text(&text, to, room_bytes) };
     // SAFETY: C's promise: null or a number.
     let _noted = unsafe { border::write(bytes, text.len() + 1) };
     to
-}
-
-/// Writes a string, ended by a zero, to where there is room for so many bytes.
-///
-/// # Safety
-/// `to` is null or there is that room.
-pub(super) unsafe fn give_text(text: &str, to: *mut c_char, room_bytes: usize) {
-    // SAFETY: the caller's promise.
-    let Ok([room @ .., last]) = (unsafe { border::room(to, room_bytes) }) else { return };
-    last.write(0);
-    let mut bytes = text.bytes().chain([0]);
-    for (place, byte) in room.iter_mut().zip(&mut bytes) {
-        place.write(byte as c_char);
-    }
 }

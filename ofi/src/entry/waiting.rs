@@ -1,15 +1,12 @@
-//! Wait objects (fi_poll(3)): which there are, and `fi_trywait`.
+//! Wait objects (fi_poll(3)): which there are, and what is asked of them.
 #![allow(unsafe_code)] // Called from C.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use super::{counter, event, queue};
 use crate::abi::Errno;
 use crate::abi::eq::{WAIT_FD, WAIT_NONE, WAIT_UNSPEC, WAIT_YIELD};
-use crate::abi::fabric::{
-    CLASS_CNTR, CLASS_CQ, CLASS_EQ, CONTROL_GETWAIT, CONTROL_GETWAITOBJ, Fid, FidFabric,
-};
+use crate::abi::fid::{CONTROL_GETWAIT, CONTROL_GETWAITOBJ};
 use crate::border;
 use crate::log::{self, Subsystem};
 use crate::refuse::because;
@@ -100,34 +97,4 @@ pub(super) unsafe fn control(
 /// What is to be said of a command of `fi_control` that an object does not know.
 pub(super) fn unknown_command(command: c_int) -> Errno {
     because(Subsystem::Core, Errno::NOSYS, format_args!("fi_control has no command {command} here"))
-}
-
-/// `fi_trywait`.
-pub(super) unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    let count = usize::try_from(count).map_err(|_| Errno::INVAL);
-    // SAFETY: C's promise: null or so many pointers.
-    let list = count.and_then(|count| unsafe { border::values(fids, count) });
-    let list = match list.and_then(|list| border::place(fabric).map(|()| list)) {
-        Ok(list) => list,
-        Err(error) => return error.returned_int(),
-    };
-    let mut waits = Ok(());
-    for &fid in list {
-        // SAFETY: C's promise: null or an object.
-        let asked = match unsafe { fid.as_ref() }.map(|fid| fid.fclass) {
-            // SAFETY: C's promise: an event queue of ours.
-            Some(CLASS_EQ) => unsafe { event::try_wait(fid) },
-            // SAFETY: C's promise: a queue of ours.
-            Some(CLASS_CQ) => unsafe { queue::try_wait(fid) },
-            // SAFETY: C's promise: a counter of ours.
-            Some(CLASS_CNTR) => unsafe { counter::try_wait(fid) },
-            _ => {
-                let why =
-                    format_args!("event queues, completion queues and counters are waited for, nothing else");
-                Err(because(Subsystem::Core, Errno::INVAL, why))
-            }
-        };
-        waits = waits.and(asked);
-    }
-    border::int(waits)
 }

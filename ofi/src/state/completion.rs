@@ -1,6 +1,8 @@
 //! What a completion queue tells of an operation.
 
-use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
+use lmt::{Direction, Status};
+
+use crate::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 
 /// An operation that has ended well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,4 +49,40 @@ pub enum Item {
     Done(Entry),
     /// It failed.
     Failed(Failure),
+}
+
+/// Where an operation's end is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompletionTarget {
+    /// With the sends.
+    Send,
+    /// With the receives.
+    Receive,
+    /// With the sends, but counted as what it is.
+    Remote(Direction),
+}
+
+impl CompletionTarget {
+    /// What counts it.
+    pub(super) const fn counted_as(self) -> u64 {
+        match self {
+            Self::Send => flags::SEND,
+            Self::Receive => flags::RECV,
+            Self::Remote(Direction::Get) => flags::READ,
+            Self::Remote(Direction::Put) => flags::WRITE,
+        }
+    }
+}
+
+/// A receive's completion with what the message's status tells.
+#[inline(always)] // The path of a short message.
+pub(super) fn with_status(entry: Entry, status: &Status) -> Entry {
+    let has_data = if status.immediate.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
+    Entry {
+        flags: entry.flags | has_data,
+        bytes: status.bytes as usize,
+        data: status.immediate.unwrap_or_default().into(),
+        tag: status.tag,
+        ..entry
+    }
 }

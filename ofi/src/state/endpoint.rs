@@ -1,36 +1,28 @@
-//! An endpoint: an engine, what is bound to it, and the operations under way.
+//! An endpoint: an engine, what is bound to it, and the operations in flight.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use lmt::buffer::Buffer;
 use lmt::{
-    EndpointId, Engine, Label, Message, Others, PeerId, RequestId, SendMode, Source, Space, Started, Wanted,
+    EndpointId, Engine, Label, Message, PeerId, ReportToken, RequestId, SendMode, Source, Wanted,
+    YieldOutcome,
 };
 
-use super::Surroundings;
+use super::SharedState;
+use super::completion::CompletionTarget;
 use super::counter::Counted;
-use super::finish::Outlet;
-use super::many::{MultiBuffer, MultiEnd};
+use super::multi_buffer::{MultiBuffer, MultiEnd};
 use super::multi_order::MultiOrder;
-use super::ops::{Kind, Op, Ops};
+use super::ops::{Kind, Op, Ops, Plain};
 use super::owner::Owner;
 use super::peers::Peers;
-use super::reach::Unanswered;
 use super::service::Service;
+use super::unanswered::Unanswered;
 use super::vector::AddressVector;
 use crate::abi::{ADDR_UNSPEC, Errno, FiAddr};
 use crate::lend::Owned;
 use crate::{log, refuse};
-
-/// Tagged messages: the space that costs the least.
-pub const TAGGED: Space = Space::FIRST;
-/// Plain messages.
-pub const PLAIN: Space = match Space::new(1) {
-    Some(space) => space,
-    None => Space::FIRST,
-};
-const _: () = assert!(PLAIN.index() != TAGGED.index());
 
 /// The longest message that may be injected, in bytes.
 pub const INJECT_MAX_BYTES: usize = 4096;
@@ -58,7 +50,7 @@ pub struct Settings {
     /// The same of receives.
     pub receive_flags: u64,
     /// A multi-receive buffer is given back when less than this is left of it.
-    pub multi_least_bytes: usize,
+    pub multi_min_bytes: usize,
 }
 
 /// One endpoint.
@@ -140,7 +132,7 @@ impl Sending {
 impl Endpoint {
     /// An endpoint over this engine.
     pub fn new(mut engine: Engine, settings: Settings) -> Self {
-        engine.hear_strangers();
+        engine.accept_unnamed_peers();
         Self {
             engine,
             ops: Ops::default(),
@@ -176,7 +168,7 @@ impl Endpoint {
     /// # Errors
     /// It has no address vector, or neither queue nor counter for what it sends or
     /// what it receives, or an owner for its receives and none for their queue.
-    pub fn enable(&mut self, around: &mut Surroundings) -> Result<(), Errno> {
+    pub fn enable(&mut self, shared_state: &mut SharedState) -> Result<(), Errno> {
         use crate::abi::flags::{READ, RECV, SEND, WRITE};
         const SENT: u64 = SEND | READ | WRITE;
         if self.vector.is_none() {
@@ -190,11 +182,11 @@ impl Endpoint {
         }
         if self.owner.is_some() {
             // Where receives are matched their ends are told, too.
-            let queue = self.receive_queue.and_then(|binding| around.queues.get(binding.queue));
+            let queue = self.receive_queue.and_then(|binding| shared_state.queues.get(binding.queue));
             queue.filter(|queue| queue.is_owned).ok_or(Errno::NOCQ)?;
         }
         if !self.is_enabled {
-            self.listen(around)?;
+            self.listen(shared_state)?;
             // Its peers' first messages are not to wait for it.
             self.engine.expect_peers();
         }
@@ -203,22 +195,32 @@ impl Endpoint {
     }
 
     /// Moves messages, and tells of what has ended.
-    #[inline]
-    pub fn progress(&mut self, around: &mut Surroundings) {
-        let was_asleep = self.asleep.is_some();
-        if was_asleep {
-            self.rouse();
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn progress(&mut self, shared_state: &mut SharedState) {
+        if self.asleep.is_none() {
+            self.move_and_tell(shared_state);
+        } else {
+            self.progress_for_sleepers(shared_state);
         }
-        if let Err(error) = self.engine.progress_hastily() {
-            log::warn(log::Subsystem::EpData, format_args!("{error}"));
+    }
+
+    #[inline(always)] // As `progress`.
+    fn move_and_tell(&mut self, shared_state: &mut SharedState) {
+        if let Err(error) = self.engine.progress() {
+            not_moved(&error);
         }
-        self.drain(around);
-        if self.service.is_restless() {
-            self.serve(around);
+        self.drain(shared_state);
+        if self.service.needs_polling() {
+            self.serve(shared_state);
         }
-        if was_asleep {
-            self.mind_sleepers(around);
-        }
+    }
+
+    /// The same while somebody sleeps until it has something.
+    #[cold]
+    fn progress_for_sleepers(&mut self, shared_state: &mut SharedState) {
+        self.wake_sleepers();
+        self.move_and_tell(shared_state);
+        self.recheck_sleepers(shared_state);
     }
 
     /// Whether its caller is to let others run; see [`Engine::should_yield`].
@@ -227,78 +229,82 @@ impl Endpoint {
         self.engine.should_yield()
     }
 
+    /// See [`Engine::yields_each_poll`].
+    pub fn yields_each_poll(&self) -> bool {
+        self.engine.yields_each_poll()
+    }
+
     /// What others did when its caller let them run.
-    pub fn note_others(&mut self, others: Others) {
-        self.engine.note_others(others);
+    pub fn note_yield(&mut self, others: YieldOutcome) {
+        self.engine.note_yield(others);
     }
 
     /// An operation was begun, of which nobody knew who sleeps.
     #[inline]
-    pub fn begun(&mut self, around: &mut Surroundings) {
+    pub fn begun(&mut self, shared_state: &mut SharedState) {
         if self.asleep.is_some() {
-            self.mind_sleepers(around);
-        }
-    }
-
-    /// Tells of what has ended.
-    #[inline]
-    pub(super) fn drain(&mut self, around: &mut Surroundings) {
-        self.tell_placements(around);
-        while let Some(completion) = self.engine.next_completion() {
-            if let Some(op) = self.ops.remove(completion.token) {
-                self.ended(around, op, completion.result);
-            }
+            self.recheck_sleepers(shared_state);
         }
     }
 
     /// Its address vector.
-    #[inline]
-    pub(super) fn vector_of<'a>(&self, around: &'a Surroundings) -> Option<&'a AddressVector> {
-        self.vector.and_then(|vector| around.vectors.get(vector))
+    pub(super) fn vector_of<'a>(&self, shared_state: &'a SharedState) -> Option<&'a AddressVector> {
+        self.vector.and_then(|vector| shared_state.vectors.get(vector))
     }
 
     /// The number of a peer from which something came.
     #[inline]
-    pub(super) fn number_of(&mut self, around: &Surroundings, peer: PeerId) -> FiAddr {
-        let vector = self.vector_of(around);
-        self.peers.number_of(&self.engine, vector, peer)
+    pub(super) fn number_of(&mut self, shared_state: &SharedState, peer: PeerId) -> FiAddr {
+        match self.peers.known_number(peer) {
+            Some(number) => number,
+            None => {
+                let vector = self.vector_of(shared_state);
+                self.peers.number_of(&self.engine, vector, peer)
+            }
+        }
     }
 
     /// The engine's name for a peer.
     #[inline]
-    pub(super) fn peer(&mut self, around: &Surroundings, number: FiAddr) -> Result<PeerId, Errno> {
-        let vector = self.vector_of(around);
-        self.peers.named(&mut self.engine, vector, number)
+    pub(super) fn peer(&mut self, shared_state: &SharedState, number: FiAddr) -> Result<PeerId, Errno> {
+        match self.peers.known(number) {
+            Some(peer) => Ok(peer),
+            None => {
+                let vector = self.vector_of(shared_state);
+                self.peers.named(&mut self.engine, vector, number)
+            }
+        }
     }
 
     /// From whom a receive takes messages.
     #[inline]
-    pub(super) fn source(&mut self, around: &Surroundings, from: FiAddr) -> Result<Source, Errno> {
+    pub(super) fn source(&mut self, shared_state: &SharedState, from: FiAddr) -> Result<Source, Errno> {
         if from == ADDR_UNSPEC || !self.settings.directed {
             return Ok(Source::Any);
         }
-        self.peer(around, from).map(Source::Peer)
+        self.peer(shared_state, from).map(Source::Peer)
     }
 
     /// Begins a send of what is in `buffer`.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`]: too much is under way; or it cannot be done at all.
+    /// [`Errno::AGAIN`]: too much is in flight; or it cannot be done at all.
     #[inline]
     pub fn send(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         sending: &Sending,
         buffer: Buffer,
     ) -> Result<(), Errno> {
-        let to = self.peer(around, sending.to)?;
+        let to = self.peer(shared_state, sending.to)?;
         let &Sending { label, flags, reports, .. } = sending;
         let context = sending.context.unwrap_or_default();
         let started = self.engine.start_send(to, label, buffer, sending.mode()).map_err(|e| refused(&e))?;
-        let op = |request| Op { context, flags, reports, request, kind: Kind::Send };
         match started {
-            None => self.told(around, Outlet::Send, context, flags, reports),
-            Some(request) => self.enter(around, op(request)),
+            None => self.told(shared_state, CompletionTarget::Send, context, flags, reports),
+            Some(request) => {
+                self.report(shared_state, request, Plain { context, flags, reports, buffer: 0 });
+            }
         }
         Ok(())
     }
@@ -318,16 +324,16 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::MSGSIZE`]: they are more than [`INJECT_MAX_BYTES`]; else as
     /// [`Endpoint::send`].
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn inject(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         to: FiAddr,
         label: Label,
         bytes: &[u8],
     ) -> Result<(), Errno> {
         let sending = Sending { to, label, context: None, flags: 0, reports: false, synchronous: false };
-        self.inject_and_tell(around, &sending, bytes)
+        self.inject_and_tell(shared_state, &sending, bytes)
     }
 
     /// The same, with an end that is told if the send says so, and fails if it has a
@@ -335,28 +341,42 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Endpoint::inject`].
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn inject_and_tell(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         sending: &Sending,
         bytes: &[u8],
     ) -> Result<(), Errno> {
         check_injected(bytes.len() as u64)?;
-        let to = self.peer(around, sending.to)?;
+        let to = self.peer(shared_state, sending.to)?;
         let &Sending { label, flags, reports, .. } = sending;
-        let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
-        if !sending.synchronous && self.engine.inject(to, label, bytes).is_some() {
-            self.told(around, Outlet::Send, context, flags, reports);
+        if !sending.synchronous && self.engine.inject(to, label, bytes) {
+            let context = sending.context.unwrap_or_default();
+            self.told(shared_state, CompletionTarget::Send, context, flags, reports);
             return Ok(());
         }
+        self.inject_later(shared_state, *sending, to, bytes)
+    }
+
+    /// Keeps the bytes, and sends them when there is room.
+    #[cold]
+    fn inject_later(
+        &mut self,
+        shared_state: &mut SharedState,
+        sending: Sending,
+        to: PeerId,
+        bytes: &[u8],
+    ) -> Result<(), Errno> {
+        let Sending { label, flags, reports, .. } = sending;
+        let (context, has_context) = (sending.context.unwrap_or_default(), sending.context.is_some());
         if !reports {
-            self.reach_first(around, to)?;
+            self.reach_first(shared_state, to)?;
         }
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
         let request = self.begin_send(to, label, buffer, sending.mode())?;
         let kind = Kind::Injected { owned, has_context };
-        self.enter(around, Op { context, flags, reports, request, kind });
+        self.enter(shared_state, Op { context, flags, reports, request, kind });
         Ok(())
     }
 
@@ -364,21 +384,20 @@ impl Endpoint {
     ///
     /// # Errors
     /// The source is unknown or dead.
-    #[inline]
+    #[inline(always)] // The path of a short message.
     pub fn receive(
         &mut self,
-        around: &mut Surroundings,
-        receiving: &Receiving,
+        shared_state: &mut SharedState,
+        receiving: Receiving,
         buffer: Buffer,
         address: usize,
     ) -> Result<(), Errno> {
-        let source = self.source(around, receiving.from)?;
-        let &Receiving { wanted, context, flags, reports, .. } = receiving;
-        let started = self.engine.start_receive(source, wanted, buffer).map_err(|e| not_begun(&e))?;
-        let op = |request| Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } };
-        match started {
-            Started::Done(status) => self.ended(around, op(RequestId::from_raw(0)), Ok(status)),
-            Started::Pending(request) => self.enter(around, op(request)),
+        let source = self.source(shared_state, receiving.from)?;
+        let Receiving { wanted, context, flags, reports, .. } = receiving;
+        let plain = Plain { context, flags, reports, buffer: address };
+        let started = self.engine.start_reported_receive(source, wanted, buffer, plain.token());
+        if let Some(result) = started.map_err(|error| not_begun(&error))? {
+            self.ended_plain(shared_state, plain, result);
         }
         Ok(())
     }
@@ -392,42 +411,32 @@ impl Endpoint {
         self.engine.receive(source, wanted, buffer).map_err(|error| not_begun(&error))
     }
 
-    /// Has the end of an operation told, at once if it has ended.
-    #[inline]
-    pub(super) fn enter(&mut self, around: &mut Surroundings, op: Op) {
-        let request = op.request;
-        let number = self.ops.insert(op);
-        if let Some(result) = self.engine.report(request, number)
-            && let Some(op) = self.ops.remove(number)
-        {
-            self.ended(around, op, result);
-        }
-    }
-
     /// Takes an operation back if nothing has matched it; its end is told either
     /// way.
     ///
     /// # Errors
-    /// [`Errno::NOENT`]: no operation under way was begun with this context.
-    pub fn cancel(&mut self, around: &mut Surroundings, context: usize) -> Result<(), Errno> {
-        let request = self.ops.with_context(context).ok_or(Errno::NOENT)?;
+    /// [`Errno::NOENT`]: no operation in flight was begun with this context.
+    pub fn cancel(&mut self, shared_state: &mut SharedState, context: usize) -> Result<(), Errno> {
+        let is_it = |token: &ReportToken| Plain::of_token(*token).is_some_and(|one| one.context == context);
+        let request = self.engine.reported_by(is_it).or_else(|| self.ops.with_context(context));
+        let request = request.ok_or(Errno::NOENT)?;
         self.engine.cancel(request).map_err(|error| refuse::errno_of(&error))?;
-        self.drain(around);
-        self.begun(around);
+        self.drain(shared_state);
+        self.begun(shared_state);
         Ok(())
     }
 
     /// Whether these peers may be forgotten, as far as they are known.
     ///
     /// # Errors
-    /// [`Errno::BUSY`]: transfers with one of them are under way.
+    /// [`Errno::BUSY`]: transfers with one of them are in flight.
     pub fn may_forget(&self, ids: &[EndpointId]) -> Result<(), Errno> {
         let mut known = ids.iter().filter_map(|id| self.engine.peer_with_id(*id));
         known.try_for_each(|peer| self.engine.may_remove_peer(peer).map_err(not_removed))
     }
 
     /// The address vector loses a number, and nobody else needs these peers.
-    pub fn forget_peer(&mut self, around: &mut Surroundings, number: FiAddr, ids: &[EndpointId]) {
+    pub fn forget_peer(&mut self, shared_state: &mut SharedState, number: FiAddr, ids: &[EndpointId]) {
         self.peers.forget(number);
         for id in ids {
             if let Some(peer) = self.engine.peer_with_id(*id) {
@@ -437,10 +446,10 @@ impl Endpoint {
                 let _removed = self.engine.remove_peer(peer).map_err(not_removed);
             }
         }
-        self.drain(around);
+        self.drain(shared_state);
         // What waited to ask such a peer ends here.
-        self.resume_stalled(around);
-        self.begun(around);
+        self.resume_stalled(shared_state);
+        self.begun(shared_state);
     }
 }
 
@@ -455,6 +464,11 @@ pub fn check_injected(bytes: u64) -> Result<(), Errno> {
     }
     let why = format_args!("{bytes} bytes are injected; at most {INJECT_MAX_BYTES} can be");
     Err(refuse::because(log::Subsystem::EpData, Errno::MSGSIZE, why))
+}
+
+#[cold]
+fn not_moved(error: &lmt::OperationError) {
+    log::warn(log::Subsystem::EpData, format_args!("{error}"));
 }
 
 /// What a send is refused with.

@@ -29,7 +29,7 @@ enum Event {
 
 /// The most events that wait while the user writes more; what the provider tells
 /// is never dropped.
-const MOST_WRITTEN: usize = 16 << 10;
+const MAX_WRITTEN: usize = 16 << 10;
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -72,10 +72,10 @@ impl Events {
     /// The user writes one itself.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`]: [`MOST_WRITTEN`] wait to be read.
+    /// [`Errno::AGAIN`]: [`MAX_WRITTEN`] wait to be read.
     pub fn write(&self, number: u32, bytes: &[u8]) -> Result<(), Errno> {
         let mut waiting = self.lock();
-        if waiting.events.len() >= MOST_WRITTEN {
+        if waiting.events.len() >= MAX_WRITTEN {
             return Err(Errno::AGAIN);
         }
         self.push_to(&mut waiting, Event::Told { number, bytes: bytes.into() });
@@ -105,7 +105,7 @@ impl Events {
         f: impl FnOnce(u32, &[u8]),
     ) -> Result<usize, Errno> {
         let mut waiting = self.lock();
-        waiting.watch.user_looks();
+        waiting.watch.user_polls();
         read(&mut waiting, room_bytes, then, f)
     }
 
@@ -121,7 +121,7 @@ impl Events {
         f: impl FnOnce(u32, &[u8]),
     ) -> Result<usize, Errno> {
         let mut waiting = self.lock();
-        waiting.watch.user_looks();
+        waiting.watch.user_polls();
         while waiting.events.is_empty() {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
@@ -139,7 +139,7 @@ impl Events {
     /// Takes the oldest event if it is one of a failure.
     pub fn take_failure(&self) -> Option<FailedRequest> {
         let mut waiting = self.lock();
-        waiting.watch.user_looks();
+        waiting.watch.user_polls();
         match waiting.events.front() {
             Some(Event::Failed(failed)) => {
                 let failed = *failed;

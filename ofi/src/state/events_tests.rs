@@ -29,8 +29,8 @@ fn events_are_read_in_their_order_and_failures_apart() {
 fn a_user_who_writes_and_never_reads_is_stopped() {
     let events = Events::default();
     assert_eq!(
-        (0..=MOST_WRITTEN).map(|_| events.write(1, b"x")).position(|done| done.is_err()),
-        Some(MOST_WRITTEN)
+        (0..=MAX_WRITTEN).map(|_| events.write(1, b"x")).position(|done| done.is_err()),
+        Some(MAX_WRITTEN)
     );
     assert_eq!(events.write(1, b"x"), Err(Errno::AGAIN));
     events.fail(failed(1));

@@ -9,7 +9,7 @@ use crate::abi::Errno;
 use crate::atomic::Action;
 use crate::atomic::value::{combine, from_memory, to_memory};
 use crate::lend::Lent;
-use crate::touch::{Touch, check};
+use crate::touch::{FaultSafeCopy, check};
 
 /// A domain's memory that peers may use, by its key.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Exposed {
     /// where the memory is not what was registered.
     pub fn write(
         &self,
-        touch: &mut Touch,
+        touch: &mut FaultSafeCopy,
         (key, offset): (u64, u64),
         whole_bytes: u64,
         bytes: &[u8],
@@ -59,7 +59,7 @@ impl Exposed {
     /// As [`Exposed::write`].
     pub fn read(
         &self,
-        touch: &mut Touch,
+        touch: &mut FaultSafeCopy,
         (key, offset): (u64, u64),
         whole_bytes: u64,
         bytes: usize,

@@ -44,7 +44,7 @@ fn elements_are_changed_and_fetched() {
 
 #[test]
 fn what_peers_ask_for_is_checked() {
-    let touch = &mut Touch::default();
+    let touch = &mut FaultSafeCopy::default();
     let mut memory = [0; 4];
     let exposed = exposed(&mut memory, Protection::READ);
     let mut into = Vec::new();

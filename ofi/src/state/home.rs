@@ -16,7 +16,7 @@ const ANSWER_TIMEOUT_MS: u64 = 60 * 60 * 1000;
 
 /// Where a domain's ids begin, and the first engine while no endpoint has it.
 #[derive(Default)]
-pub(super) struct Home {
+pub(super) struct DomainEngine {
     first: Option<EndpointId>,
     /// How many engines were made.
     made: u16,
@@ -26,7 +26,7 @@ pub(super) struct Home {
     endpoint: Option<usize>,
 }
 
-impl std::fmt::Debug for Home {
+impl std::fmt::Debug for DomainEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { first, made, spare, endpoint } = self;
         let fields = (first, made, spare.is_some(), endpoint);
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Home {
     }
 }
 
-impl Home {
+impl DomainEngine {
     /// One more engine, and its number in the domain.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Home {
         lmt::launch::raise_open_files();
         let engine = lmt::Endpoint::builder()
             .id(first.member(number.into()))
-            .configure(wait_for_those_who_compute)
+            .configure(raise_answer_timeout)
             .build_engine()
             .map_err(|error| match error {
                 CreateError::Connect(ConnectError::NameInUse { .. }) => {
@@ -74,7 +74,7 @@ impl Home {
 }
 
 /// A rank may compute, or wait for its launcher, before it first makes progress.
-fn wait_for_those_who_compute(config: &mut lmt::Config) {
+fn raise_answer_timeout(config: &mut lmt::Config) {
     if config.answer_timeout_ms == 0 {
         config.answer_timeout_ms = ANSWER_TIMEOUT_MS;
     }
@@ -141,7 +141,7 @@ impl State {
     }
 
     /// The endpoint with this number is closed.
-    pub(super) fn leave_home(&mut self, number: usize) {
+    pub(super) fn release_domain_engine(&mut self, number: usize) {
         if self.home.endpoint == Some(number) {
             self.home.endpoint = None;
         }

@@ -2,6 +2,8 @@
 //! vectors, by number. One lock guards all of it ([`Domain`]); for `FI_THREAD_DOMAIN`
 //! it is none.
 
+pub mod arrivals;
+mod caller;
 pub mod completion;
 pub mod counter;
 pub mod endpoint;
@@ -12,6 +14,7 @@ mod home;
 mod in_order;
 pub mod lock;
 mod many;
+mod multi_buffer;
 mod multi_order;
 pub mod ops;
 pub mod owner;
@@ -23,22 +26,25 @@ pub mod region;
 pub mod remote;
 pub mod service;
 pub mod sleep;
+pub mod spaces;
 pub mod table;
+mod unanswered;
 pub mod vector;
 pub mod watch;
 
-pub use finish::Outlet;
+pub use completion::CompletionTarget;
 
+use caller::Caller;
 use counter::Counter;
 use endpoint::Endpoint;
 use exposed::Exposed;
-use home::Home;
+use home::DomainEngine;
 use queue::Queue;
 use region::Region;
 use table::Table;
 use vector::AddressVector;
 
-use crate::touch::Touch;
+use crate::touch::FaultSafeCopy;
 
 /// A domain's objects behind their lock.
 pub type Domain = lock::Lock<State>;
@@ -49,7 +55,7 @@ pub struct State {
     /// Endpoints.
     pub endpoints: Table<Endpoint>,
     /// What an endpoint reaches beside itself.
-    pub around: Surroundings,
+    pub shared_state: SharedState,
     /// Registered memory.
     pub regions: Table<Region>,
     /// How many receive contexts of owners are open.
@@ -60,12 +66,14 @@ pub struct State {
     with_new_sources: Vec<usize>,
     /// How many poll sets are open.
     pub poll_sets: usize,
-    home: Home,
+    home: DomainEngine,
+    /// Who polls.
+    caller: Caller,
 }
 
 /// What endpoints share.
 #[derive(Debug, Default)]
-pub struct Surroundings {
+pub struct SharedState {
     /// Completion queues.
     pub queues: Table<Queue>,
     /// Counters.
@@ -75,13 +83,13 @@ pub struct Surroundings {
     /// Registered memory that peers may use.
     pub exposed: Exposed,
     /// How it is touched.
-    pub touch: Touch,
+    pub touch: FaultSafeCopy,
 }
 
 impl State {
     /// Whether nothing is left in it.
     pub fn is_empty(&self) -> bool {
-        let Surroundings { queues, counters, vectors, .. } = &self.around;
+        let SharedState { queues, counters, vectors, .. } = &self.shared_state;
         self.poll_sets == 0
             && self.endpoints.is_empty()
             && self.regions.is_empty()
@@ -91,40 +99,59 @@ impl State {
             && vectors.is_empty()
     }
 
-    /// Moves the messages of one endpoint and queues what has ended.
-    #[inline]
-    pub fn progress(&mut self, endpoint: usize) {
-        if let Some(endpoint) = self.endpoints.get_mut(endpoint) {
-            endpoint.progress(&mut self.around);
+    /// Moves the messages of one endpoint and queues what has ended. Returns whether the caller
+    /// is to let others run.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn progress(&mut self, endpoint: usize) -> bool {
+        self.caller.polls();
+        match self.endpoints.get_mut(endpoint) {
+            Some(endpoint) => {
+                endpoint.progress(&mut self.shared_state);
+                endpoint.should_yield()
+            }
+            None => true,
         }
     }
 
     /// The same for all endpoints that a queue serves.
-    #[inline]
-    pub fn progress_queue(&mut self, queue: usize) {
-        let mut at = 0;
-        while let Some(&endpoint) = self.around.queues.get(queue).and_then(|queue| queue.endpoints.get(at)) {
-            self.progress(endpoint);
-            at += 1;
+    #[inline(always)] // As `progress`.
+    pub fn progress_queue(&mut self, queue: usize) -> bool {
+        match self.shared_state.queues.get(queue).map(|queue| &queue.endpoints[..]) {
+            None | Some([]) => false,
+            Some(&[endpoint]) => self.progress(endpoint),
+            Some(_) => self.progress_several(queue),
         }
     }
 
-    /// The same for all endpoints that a counter counts.
-    pub fn progress_counter(&mut self, counter: usize) {
-        let mut at = 0;
+    #[inline(never)]
+    fn progress_several(&mut self, queue: usize) -> bool {
+        let (mut at, mut should_yield) = (0, true);
         while let Some(&endpoint) =
-            self.around.counters.get(counter).and_then(|counter| counter.endpoints.get(at))
+            self.shared_state.queues.get(queue).and_then(|queue| queue.endpoints.get(at))
         {
-            self.progress(endpoint);
+            should_yield &= self.progress(endpoint);
             at += 1;
         }
+        should_yield
+    }
+
+    /// The same for all endpoints that a counter counts.
+    pub fn progress_counter(&mut self, counter: usize) -> bool {
+        let (mut at, mut should_yield) = (0, true);
+        while let Some(&endpoint) =
+            self.shared_state.counters.get(counter).and_then(|counter| counter.endpoints.get(at))
+        {
+            should_yield &= self.progress(endpoint);
+            at += 1;
+        }
+        should_yield && at > 0
     }
 
     /// Takes an endpoint away, and its number out of what it was bound to.
     pub fn remove_endpoint(&mut self, number: usize) -> Option<Endpoint> {
         let endpoint = self.endpoints.remove(number)?;
-        self.leave_home(number);
-        let Surroundings { queues, counters, vectors, .. } = &mut self.around;
+        self.release_domain_engine(number);
+        let SharedState { queues, counters, vectors, .. } = &mut self.shared_state;
         queues.iter_mut().for_each(|queue| queue.endpoints.retain(|one| *one != number));
         counters.iter_mut().for_each(|counter| counter.endpoints.retain(|one| *one != number));
         vectors.iter_mut().for_each(|vector| vector.endpoints.retain(|one| *one != number));

@@ -1,16 +1,15 @@
-//! Operations under way, by the number under which the engine reports them.
+//! Operations in flight, by the number under which the engine reports them.
 
-use lmt::RequestId;
+use lmt::{ReportToken, RequestId};
 
-use super::service::Errand;
-use super::service::asking::Asked;
+use super::service::asked::Asked;
+use super::service::errand::SoftwareRma;
+use crate::abi::flags;
 use crate::lend::{Owned, Room};
 
 /// What an operation is, as far as its end goes.
 #[derive(Debug)]
 pub enum Kind {
-    /// A send.
-    Send,
     /// A send of bytes that nobody else keeps, which are dropped with it.
     Injected {
         /// The bytes.
@@ -20,7 +19,7 @@ pub enum Kind {
         has_context: bool,
     },
     /// A read or a write of a peer's memory.
-    Remote(Box<Errand>),
+    Remote(Box<SoftwareRma>),
     /// A receive of a peer's request.
     Serve {
         /// Its place among those that are served in order.
@@ -38,11 +37,6 @@ pub enum Kind {
     },
     /// A receive of an answer.
     Asked(Asked),
-    /// A receive into a buffer at this address.
-    Receive {
-        /// The address, which is only handed back.
-        buffer: usize,
-    },
     /// A receive that an owner has matched.
     Matched {
         /// The address of its buffer, which is only handed back.
@@ -62,6 +56,50 @@ pub enum Kind {
         /// The address of its first byte, which is only handed back.
         buffer: usize,
     },
+}
+
+/// A send or a receive of which no more is to be known at its end than what is told: the engine
+/// keeps that, and nothing is entered here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plain {
+    /// What it was begun with.
+    pub context: usize,
+    /// What its completion says that it was: a send or a receive.
+    pub flags: u64,
+    /// Whether its good end is told.
+    pub reports: bool,
+    /// The address of a receive's buffer, which is only handed back.
+    pub buffer: usize,
+}
+
+impl Plain {
+    /// What the engine reports it by. The flags are those of an operation, which has some;
+    /// that its end is told is one more.
+    #[inline]
+    pub const fn token(self) -> ReportToken {
+        let Self { context, flags, reports, buffer } = self;
+        [context as u64, if reports { flags | flags::COMPLETION } else { flags }, buffer as u64]
+    }
+
+    /// The one that is reported by this, if it is none of [`Ops`].
+    #[inline]
+    pub const fn of_token([context, flags, buffer]: ReportToken) -> Option<Self> {
+        if flags == 0 {
+            return None;
+        }
+        let reports = flags & flags::COMPLETION != 0;
+        Some(Self {
+            context: context as usize,
+            flags: flags & !flags::COMPLETION,
+            reports,
+            buffer: buffer as usize,
+        })
+    }
+}
+
+/// What the engine reports another operation by.
+pub const fn token_of(number: u64) -> ReportToken {
+    [number, 0, 0]
 }
 
 /// An operation.
@@ -88,7 +126,7 @@ impl Op {
     /// Whether whoever knows its context may take it back.
     fn can_be_named(&self) -> bool {
         match &self.kind {
-            Kind::Send | Kind::Receive { .. } | Kind::Matched { .. } | Kind::Multi { .. } => true,
+            Kind::Matched { .. } | Kind::Multi { .. } => true,
             Kind::Remote(errand) => errand.has_context(),
             Kind::Injected { has_context, .. } => *has_context,
             Kind::InMulti { .. } | Kind::Serve { .. } | Kind::Service { .. } | Kind::Asked(_) => false,
@@ -161,7 +199,16 @@ mod tests {
 
     fn op(context: usize) -> Op {
         let request = RequestId::from_raw(context as u64);
-        Op { context, flags: 0, reports: true, request, kind: Kind::Send }
+        Op { context, flags: 0, reports: true, request, kind: Kind::Multi { receive: request } }
+    }
+
+    #[test]
+    fn what_the_engine_keeps_comes_back() {
+        for reports in [false, true] {
+            let plain = Plain { context: usize::MAX, flags: flags::RECV, reports, buffer: 8 };
+            assert_eq!(Plain::of_token(plain.token()), Some(plain));
+        }
+        assert_eq!(Plain::of_token(token_of(7)), None);
     }
 
     #[test]

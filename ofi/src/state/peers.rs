@@ -24,31 +24,27 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// The engine's name for the peer with this number.
+    /// The engine's name for the peer with this number, if it was asked for before.
+    #[inline]
+    pub fn known(&self, number: FiAddr) -> Option<PeerId> {
+        self.named.get(number as usize).copied().flatten()
+    }
+
+    /// The same of one that may not have been.
     ///
     /// # Errors
     /// [`Errno::INVAL`]: the vector has no such number; or the engine knows as
     /// many peers as it may.
-    #[inline]
+    #[cold]
     pub fn named(
         &mut self,
         engine: &mut Engine,
         vector: Option<&AddressVector>,
         number: FiAddr,
     ) -> Result<PeerId, Errno> {
-        match self.named.get(number as usize) {
-            Some(Some(peer)) => Ok(*peer),
-            _ => self.meet(engine, vector, number),
+        if let Some(peer) = self.known(number) {
+            return Ok(peer);
         }
-    }
-
-    #[cold]
-    fn meet(
-        &mut self,
-        engine: &mut Engine,
-        vector: Option<&AddressVector>,
-        number: FiAddr,
-    ) -> Result<PeerId, Errno> {
         let place = place_of(vector, number)?;
         let peer = engine.insert_peer(&place.address).map_err(|error| refuse::errno_of(&error))?;
         let at = number as usize;
@@ -80,18 +76,18 @@ impl Peers {
         Ok(home.id())
     }
 
-    /// The number of a peer from which a message came; [`ADDR_UNSPEC`] if the
-    /// vector has none.
+    /// The number of a peer from which a message came, if it was asked for before.
     #[inline]
-    pub fn number_of(&mut self, engine: &Engine, vector: Option<&AddressVector>, peer: PeerId) -> FiAddr {
+    pub fn known_number(&self, peer: PeerId) -> Option<FiAddr> {
         match self.numbers.get(peer.index() as usize) {
-            Some(Some((known, number))) if *known == peer => *number,
-            _ => self.look_up(engine, vector, peer),
+            Some(Some((known, number))) if *known == peer => Some(*number),
+            _ => None,
         }
     }
 
+    /// The same of one that may not have been; [`ADDR_UNSPEC`] if the vector has none.
     #[cold]
-    fn look_up(&mut self, engine: &Engine, vector: Option<&AddressVector>, peer: PeerId) -> FiAddr {
+    pub fn number_of(&mut self, engine: &Engine, vector: Option<&AddressVector>, peer: PeerId) -> FiAddr {
         let number = engine.peer_id(peer).and_then(|id| vector?.number_of(id));
         let Some(number) = number else { return ADDR_UNSPEC };
         let at = peer.index() as usize;

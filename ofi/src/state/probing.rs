@@ -3,11 +3,10 @@
 
 use lmt::buffer::Buffer;
 
-use super::Surroundings;
-use super::completion::{Entry, Item};
+use super::SharedState;
+use super::completion::{CompletionTarget, Entry, Item, with_status};
 use super::endpoint::{Endpoint, Receiving};
-use super::finish::{Outlet, with_status};
-use super::ops::{Kind, Op};
+use super::ops::Plain;
 use crate::abi::Errno;
 use crate::{log, refuse};
 
@@ -31,11 +30,11 @@ impl Endpoint {
     /// already.
     pub fn peek(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         receiving: &Receiving,
         then: Then,
     ) -> Result<(), Errno> {
-        let source = self.source(around, receiving.from)?;
+        let source = self.source(shared_state, receiving.from)?;
         let Receiving { wanted, context, flags, .. } = *receiving;
         if then == Then::Claim && self.claimed.contains_key(&context) {
             let why =
@@ -55,15 +54,15 @@ impl Endpoint {
             }),
         };
         let status = status.map_err(|error| refuse::errno_of(&error))?;
-        self.drain(around);
+        self.drain(shared_state);
         let entry = Entry::bare(context, flags);
         match status {
-            None => self.found_nothing(around, entry),
+            None => self.found_nothing(shared_state, entry),
             Some(status) => {
                 let mut entry = with_status(entry, &status);
-                entry.source = self.number_of(around, status.peer);
+                entry.source = self.number_of(shared_state, status.peer);
                 // Looking is told of whatever the flags say: that is all it does.
-                self.push(around, Outlet::Receive, Item::Done(entry));
+                self.push(shared_state, CompletionTarget::Receive, Item::Done(entry));
             }
         }
         Ok(())
@@ -75,7 +74,7 @@ impl Endpoint {
     /// [`Errno::NOMSG`]: there is none.
     pub fn claim(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         receiving: &Receiving,
         buffer: Buffer,
         address: usize,
@@ -84,7 +83,7 @@ impl Endpoint {
         let message = self.claimed.remove(&context).ok_or(Errno::NOMSG)?;
         let request =
             self.engine.receive_matched(message, buffer).map_err(|error| refuse::errno_of(&error))?;
-        self.enter(around, Op { context, flags, reports, request, kind: Kind::Receive { buffer: address } });
+        self.report(shared_state, request, Plain { context, flags, reports, buffer: address });
         Ok(())
     }
 
@@ -92,12 +91,16 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`Errno::NOMSG`]: there is none.
-    pub fn drop_claimed(&mut self, around: &mut Surroundings, receiving: &Receiving) -> Result<(), Errno> {
+    pub fn drop_claimed(
+        &mut self,
+        shared_state: &mut SharedState,
+        receiving: &Receiving,
+    ) -> Result<(), Errno> {
         let message = self.claimed.remove(&receiving.context).ok_or(Errno::NOMSG)?;
         let status = message.status();
         drop(message);
         let entry = with_status(Entry::bare(receiving.context, receiving.flags), &status);
-        self.received(around, entry, &status, receiving.reports);
+        self.received(shared_state, entry, &status, receiving.reports);
         Ok(())
     }
 }

@@ -8,47 +8,15 @@
 //! libfabric's own providers that connect ask it to; each time there is progress. For a
 //! while only: a caller that must go on before the peer can answer goes on then.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use lmt::PeerId;
 
-use super::Surroundings;
+use super::SharedState;
 use super::endpoint::Endpoint;
+use super::unanswered::TRY_AGAIN_LIMIT;
 use crate::abi::Errno;
 use crate::{log, refuse};
-
-/// So long a caller is asked to try again; after that messages are kept.
-const TRIES_FOR: Duration = Duration::from_secs(5);
-
-/// Since when callers have been asked to try again, for each peer.
-#[derive(Debug, Default)]
-pub struct Unanswered(Vec<(PeerId, Instant)>);
-
-impl Unanswered {
-    /// Whether to ask once more.
-    fn goes_on(&mut self, peer: PeerId, now: Instant) -> bool {
-        match self.0.iter().find(|(known, _)| *known == peer) {
-            Some((_, since)) => now.saturating_duration_since(*since) < TRIES_FOR,
-            None => {
-                self.0.push((peer, now));
-                true
-            }
-        }
-    }
-
-    /// Keeps those of whom `is_open` says that they have not answered yet; whether `peer` was
-    /// among those that go.
-    fn retain(&mut self, peer: PeerId, is_open: impl Fn(PeerId) -> bool) -> bool {
-        let was_there = self.0.iter().any(|(known, _)| *known == peer);
-        self.0.retain(|(known, _)| is_open(*known));
-        was_there && !is_open(peer)
-    }
-
-    /// The endpoint has this peer no more.
-    pub fn forget(&mut self, peer: PeerId) {
-        self.0.retain(|(known, _)| *known != peer);
-    }
-}
 
 impl Endpoint {
     /// Lets a message of which nobody hears go on to be sent or kept, unless its peer is
@@ -58,7 +26,7 @@ impl Endpoint {
     /// [`Errno::AGAIN`]: it is. Or the attempt for which the caller was asked to try again has
     /// failed.
     #[cold]
-    pub(super) fn reach_first(&mut self, around: &mut Surroundings, to: PeerId) -> Result<(), Errno> {
+    pub(super) fn reach_first(&mut self, shared_state: &mut SharedState, to: PeerId) -> Result<(), Errno> {
         let engine = &self.engine;
         let has_ended = self.unanswered.retain(to, |peer| engine.is_unconnected(peer));
         if !engine.is_unconnected(to) {
@@ -67,10 +35,10 @@ impl Endpoint {
         }
         self.engine.connect(to).map_err(|error| refuse::errno_of(&error))?;
         if self.unanswered.goes_on(to, Instant::now()) {
-            self.progress(around);
+            self.progress(shared_state);
             return Err(Errno::AGAIN);
         }
-        let seconds = TRIES_FOR.as_secs();
+        let seconds = TRY_AGAIN_LIMIT.as_secs();
         log::info(
             log::Subsystem::EpData,
             format_args!(
@@ -80,7 +48,3 @@ impl Endpoint {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "reach_tests.rs"]
-mod tests;

@@ -25,7 +25,7 @@ impl State {
         let key = match protection {
             None => None,
             Some(protection) => {
-                let declared = self.home()?.declare_region(lent.rest(0)?, protection);
+                let declared = self.home()?.register_region(lent.whole()?, protection);
                 Some(declared.map_err(|error| {
                     log::warn(log::Subsystem::Mr, format_args!("memory cannot be registered: {error}"));
                     refuse::errno_of(&error)
@@ -34,7 +34,7 @@ impl State {
         };
         let handle = key.map_or(0, |key| key.handle());
         if let Some(protection) = protection {
-            self.around.exposed.insert(handle, lent, protection);
+            self.shared_state.exposed.insert(handle, lent, protection);
         }
         Ok((self.regions.insert(Region { key }), handle))
     }
@@ -43,7 +43,7 @@ impl State {
     pub fn deregister(&mut self, number: usize) {
         let region = self.regions.remove(number);
         if let Some(Region { key: Some(key) }) = &region {
-            self.around.exposed.remove(key.handle());
+            self.shared_state.exposed.remove(key.handle());
         }
         if let (Some(Region { key: Some(key) }), Ok(engine)) = (region, self.home()) {
             // Gone already if the endpoint that had it was closed in between.

@@ -3,52 +3,29 @@
 use lmt::buffer::Buffer;
 use lmt::{Direction, RegionKey, RequestId};
 
-use super::Surroundings;
+use super::SharedState;
 use super::endpoint::{Endpoint, check_injected};
 use super::ops::{Kind, Op};
-use super::service::Errand;
-use crate::abi::{Errno, FiAddr, flags};
+use super::service::errand::{Remote, SoftwareRma, flags_of};
+use crate::abi::Errno;
 use crate::lend::Owned;
 use crate::{log, refuse};
-
-/// A read or a write.
-#[derive(Clone, Copy, Debug)]
-pub struct Remote {
-    /// Whose memory.
-    pub peer: FiAddr,
-    /// Which region.
-    pub key: u64,
-    /// Where in it, in bytes.
-    pub offset: u64,
-    /// What its completion hands back; none if its end is told to nobody.
-    pub context: Option<usize>,
-    /// Whether its good end is told.
-    pub reports: bool,
-}
-
-/// What the completion of a read or a write says that it was.
-pub(super) const fn flags_of(direction: Direction) -> u64 {
-    match direction {
-        Direction::Get => flags::RMA | flags::READ,
-        Direction::Put => flags::RMA | flags::WRITE,
-    }
-}
 
 impl Endpoint {
     /// Begins a read or a write. With `data` the peer's queue tells of it and this
     /// number when it is done.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`]: too much is under way; or the peer is unknown or dead.
+    /// [`Errno::AGAIN`]: too much is in flight; or the peer is unknown or dead.
     pub fn remote(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         remote: Remote,
         direction: Direction,
         buffer: Buffer,
         data: Option<u32>,
     ) -> Result<(), Errno> {
-        self.begin(around, remote, direction, buffer, None, data)
+        self.begin(shared_state, remote, direction, buffer, None, data)
     }
 
     /// Writes bytes that the caller may change at once.
@@ -57,44 +34,44 @@ impl Endpoint {
     /// [`Errno::MSGSIZE`]: they are too many; else as [`Endpoint::remote`].
     pub fn inject_remote(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         remote: Remote,
         bytes: &[u8],
         data: Option<u32>,
     ) -> Result<(), Errno> {
         check_injected(bytes.len() as u64)?;
         let (owned, buffer) = Owned::for_an_operation(bytes)?;
-        self.begin(around, remote, Direction::Put, buffer, Some(owned), data)
+        self.begin(shared_state, remote, Direction::Put, buffer, Some(owned), data)
     }
 
     fn begin(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         remote: Remote,
         direction: Direction,
         buffer: Buffer,
         owned: Option<Owned>,
         data: Option<u32>,
     ) -> Result<(), Errno> {
-        let peer = self.peer(around, remote.peer)?;
-        let errand = Errand::new(remote, peer, direction, &buffer, owned, data);
+        let peer = self.peer(shared_state, remote.peer)?;
+        let errand = SoftwareRma::new(remote, peer, direction, &buffer, owned, data);
         if self.is_out_of_reach(peer) {
             drop(buffer);
-            self.carry_by_messages(around, errand);
+            self.carry_by_messages(shared_state, errand);
             return Ok(());
         }
-        let vector = self.vector_of(around);
+        let vector = self.vector_of(shared_state);
         let home = self.peers.home_of(&mut self.engine, vector, remote.peer)?;
         if home == self.engine.id() {
             drop(buffer);
-            self.copy_here(around, errand);
+            self.copy_here(shared_state, errand);
             return Ok(());
         }
         let key = RegionKey::by_handle(home, remote.key);
         let request = self.begin_remote(&key, &remote, direction, buffer)?;
         let (context, reports) = (remote.context.unwrap_or_default(), remote.reports);
         let kind = Kind::Remote(Box::new(errand));
-        self.enter(around, Op { context, flags: flags_of(direction), reports, request, kind });
+        self.enter(shared_state, Op { context, flags: flags_of(direction), reports, request, kind });
         Ok(())
     }
 

@@ -5,22 +5,22 @@
 //! their senders for a doorbell (`Engine::prepare_to_sleep`), both under the
 //! domain's lock. From then on a completion rings the watch; and whoever moves the
 //! messages of such an engine, or begins an operation, sees to it in
-//! [`Endpoint::mind_sleepers`] that the doorbell is asked for again, or that the
+//! [`Endpoint::recheck_sleepers`] that the doorbell is asked for again, or that the
 //! sleepers look.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use lmt::Others;
+use lmt::YieldOutcome;
 
 use super::endpoint::Endpoint;
 use super::watch::{WaitSet, Watch};
-use super::{Domain, State, Surroundings};
+use super::{Domain, SharedState, State};
 use crate::abi::Errno;
 
 /// How long who sleeps leaves answers and requests alone that wait for room, of
 /// which nobody rings.
-const RESTLESS: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What is waited for, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,43 +44,56 @@ impl State {
     /// moves in any of its endpoints.
     #[inline]
     pub fn should_yield(&self, what: WaitedFor) -> bool {
-        let endpoints = self.around.endpoints(what);
+        let endpoints = self.shared_state.endpoints(what);
         !endpoints.is_empty()
             && endpoints.iter().all(|number| self.endpoints.get(*number).is_none_or(Endpoint::should_yield))
     }
 
+    /// Whether who polls for this lets others run by itself. Asked each time that
+    /// [`State::should_yield`] says so.
+    fn caller_yields(&mut self, what: WaitedFor) -> bool {
+        let endpoints = self.shared_state.endpoints(what);
+        let each_poll = |number: &usize| self.endpoints.get(*number).is_none_or(Endpoint::yields_each_poll);
+        let each_poll = endpoints.iter().all(each_poll);
+        self.caller.yields_itself(each_poll)
+    }
+
     /// What others did when who polls for this let them run.
-    fn note_others(&mut self, what: WaitedFor, others: Others) {
-        let Self { endpoints, around, .. } = self;
-        for number in around.endpoints(what) {
+    fn note_yield(&mut self, what: WaitedFor, others: YieldOutcome) {
+        let Self { endpoints, shared_state, .. } = self;
+        for number in shared_state.endpoints(what) {
             if let Some(endpoint) = endpoints.get_mut(*number) {
-                endpoint.note_others(others);
+                endpoint.note_yield(others);
             }
         }
     }
 }
 
-/// Lets others run, without the lock, which they may want.
+/// Lets others run, unless the caller does: without the lock, which they may want.
 #[cold]
-pub fn let_others_run(domain: &Domain, what: WaitedFor) {
-    let others = lmt::let_others_run();
-    if others != Others::None {
-        domain.lock().note_others(what, others);
+pub fn yield_core(domain: &Domain, what: WaitedFor) {
+    let mut state = domain.lock();
+    if state.caller_yields(what) {
+        // It runs those who wait, so they are seen no more here.
+        return state.note_yield(what, YieldOutcome::Wait);
     }
+    drop(state);
+    let others = lmt::yield_core();
+    domain.lock().note_yield(what, others);
 }
 
 /// The same, once, if who polls for one of these is to.
-pub fn let_others_run_if_idle(domain: &Domain, waited_for: impl IntoIterator<Item = WaitedFor>) {
+pub fn yield_if_idle(domain: &Domain, waited_for: impl IntoIterator<Item = WaitedFor>) {
     let idle = {
         let state = domain.lock();
         waited_for.into_iter().find(|what| state.should_yield(*what))
     };
     if let Some(what) = idle {
-        let_others_run(domain, what);
+        yield_core(domain, what);
     }
 }
 
-impl Surroundings {
+impl SharedState {
     /// The watch of an object.
     pub fn watch(&mut self, what: WaitedFor) -> Option<&mut Watch> {
         match what {
@@ -104,17 +117,17 @@ impl State {
     /// # Errors
     /// There is no such object, or no descriptor is left.
     pub fn wait_set(&mut self, what: WaitedFor) -> Result<Arc<WaitSet>, Errno> {
-        if let Some(set) = self.around.watch(what).ok_or(Errno::INVAL)?.set() {
+        if let Some(set) = self.shared_state.watch(what).ok_or(Errno::INVAL)?.set() {
             return Ok(Arc::clone(set));
         }
         let set = Arc::new(WaitSet::new()?);
-        let Self { endpoints, around, .. } = self;
-        for number in around.endpoints(what) {
+        let Self { endpoints, shared_state, .. } = self;
+        for number in shared_state.endpoints(what) {
             if let Some(endpoint) = endpoints.get_mut(*number) {
                 set.add(endpoint.engine_mut().wait_descriptor())?;
             }
         }
-        self.around.watch(what).ok_or(Errno::INVAL)?.wait_in(Arc::clone(&set));
+        self.shared_state.watch(what).ok_or(Errno::INVAL)?.wait_in(Arc::clone(&set));
         Ok(set)
     }
 
@@ -124,18 +137,18 @@ impl State {
     /// As [`State::wait_set`].
     pub fn arm(&mut self, what: WaitedFor, is_user: bool) -> Result<Armed, Errno> {
         let set = self.wait_set(what)?;
-        if let Some(watch) = self.around.watch(what) {
+        if let Some(watch) = self.shared_state.watch(what) {
             watch.arm(is_user);
         }
         let mut limit = Duration::from_secs(3600);
-        for number in self.around.endpoints(what).to_vec() {
+        for number in self.shared_state.endpoints(what).to_vec() {
             let Some(endpoint) = self.endpoints.get_mut(number) else { continue };
-            match endpoint.fall_asleep(&mut self.around) {
+            match endpoint.fall_asleep(&mut self.shared_state) {
                 Some(its) => limit = limit.min(its),
                 None => {
-                    if let Some(watch) = self.around.watch(what) {
+                    if let Some(watch) = self.shared_state.watch(what) {
                         if is_user {
-                            watch.user_looks();
+                            watch.user_polls();
                         } else {
                             // Another thread may sleep, for which nobody rings now.
                             watch.wake();
@@ -146,7 +159,7 @@ impl State {
                 }
             }
         }
-        if is_user && let Some(watch) = self.around.watch(what) {
+        if is_user && let Some(watch) = self.shared_state.watch(what) {
             watch.limit(limit);
         }
         Ok(Armed::Sleep(set, limit))
@@ -168,36 +181,36 @@ impl Endpoint {
 
     /// Has senders ring, and says how long a sleep may last; nothing if there is
     /// something to do.
-    fn fall_asleep(&mut self, around: &mut Surroundings) -> Option<Duration> {
-        let is_quiet = self.engine.prepare_to_sleep().unwrap_or(false);
+    fn fall_asleep(&mut self, shared_state: &mut SharedState) -> Option<Duration> {
+        let is_quiescent = self.engine.prepare_to_sleep().unwrap_or(false);
         // Getting ready may end operations; their completions ring.
-        self.drain(around);
+        self.drain(shared_state);
         let mut limit = self.engine.sleep_limit();
-        if self.service.is_restless() {
-            limit = limit.min(RESTLESS);
+        if self.service.needs_polling() {
+            limit = limit.min(RETRY_INTERVAL);
         }
-        self.asleep = is_quiet.then_some(limit);
+        self.asleep = is_quiescent.then_some(limit);
         self.asleep
     }
 
     /// Somebody slept, or sleeps still, until this endpoint has something, and the
     /// caller is about to move its messages.
     #[cold]
-    pub(super) fn rouse(&mut self) {
+    pub(super) fn wake_sleepers(&mut self) {
         self.engine.woken();
     }
 
     /// The same after it: who sleeps still may go on only if senders ring again and
     /// nothing is due earlier than was known.
     #[cold]
-    pub(super) fn mind_sleepers(&mut self, around: &mut Surroundings) {
+    pub(super) fn recheck_sleepers(&mut self, shared_state: &mut SharedState) {
         let Some(limit) = self.asleep.take() else { return };
-        let watched: Vec<WaitedFor> = self.awaited().filter(|what| is_armed(around, *what)).collect();
-        if watched.is_empty() || self.fall_asleep(around).is_some_and(|now| now >= limit) {
+        let watched: Vec<WaitedFor> = self.awaited().filter(|what| is_armed(shared_state, *what)).collect();
+        if watched.is_empty() || self.fall_asleep(shared_state).is_some_and(|now| now >= limit) {
             return;
         }
         for what in watched {
-            if let Some(watch) = around.watch(what) {
+            if let Some(watch) = shared_state.watch(what) {
                 watch.ring();
             }
         }
@@ -211,6 +224,6 @@ impl Endpoint {
     }
 }
 
-fn is_armed(around: &mut Surroundings, what: WaitedFor) -> bool {
-    around.watch(what).is_some_and(|watch| watch.is_armed())
+fn is_armed(shared_state: &mut SharedState, what: WaitedFor) -> bool {
+    shared_state.watch(what).is_some_and(|watch| watch.is_armed())
 }

@@ -84,7 +84,7 @@ pub struct AddressVector {
     free: BTreeSet<FiAddr>,
     by_id: HashMap<EndpointId, FiAddr>,
     /// What the caller calls those that it has numbered itself (`FI_AV_USER_ID`).
-    told_as: HashMap<FiAddr, FiAddr>,
+    user_addresses: HashMap<FiAddr, FiAddr>,
 }
 
 /// What is to be said of a number that a vector does not have.
@@ -106,10 +106,10 @@ impl AddressVector {
 
     /// The same; what comes from there is told with the caller's own number, if it
     /// has one.
-    pub fn insert_as(&mut self, place: Place, told_as: Option<FiAddr>) -> FiAddr {
+    pub fn insert_as(&mut self, place: Place, user_addresses: Option<FiAddr>) -> FiAddr {
         let number = self.insert(place);
-        if let Some(told_as) = told_as {
-            self.told_as.insert(number, told_as);
+        if let Some(user_addresses) = user_addresses {
+            self.user_addresses.insert(number, user_addresses);
         }
         number
     }
@@ -123,7 +123,7 @@ impl AddressVector {
         let place = slot.and_then(Option::take).ok_or(Errno::INVAL)?;
         self.free.insert(number);
         let id = place.address.id();
-        self.told_as.remove(&number);
+        self.user_addresses.remove(&number);
         if self.by_id.get(&id) == Some(&number) {
             self.by_id.remove(&id);
             // It may have been inserted twice.
@@ -160,7 +160,7 @@ impl AddressVector {
     /// The number of an endpoint's address, as its messages are told with it.
     pub fn number_of(&self, id: EndpointId) -> Option<FiAddr> {
         let number = self.by_id.get(&id)?;
-        Some(*self.told_as.get(number).unwrap_or(number))
+        Some(*self.user_addresses.get(number).unwrap_or(number))
     }
 }
 
@@ -170,9 +170,9 @@ impl State {
     ///
     /// # Errors
     /// There is none with this number; [`Errno::BUSY`]: transfers with that peer are
-    /// under way.
+    /// in flight.
     pub fn remove_address(&mut self, vector: usize, number: FiAddr) -> Result<(), Errno> {
-        let addresses = self.around.vectors.get_mut(vector).ok_or(Errno::INVAL)?;
+        let addresses = self.shared_state.vectors.get_mut(vector).ok_or(Errno::INVAL)?;
         addresses.place(number).ok_or_else(|| no_such_number(number))?;
         let (ids, endpoints) = (addresses.known_only_by(number), addresses.endpoints.clone());
         let may_forget = |at: &usize| self.endpoints.get(*at).map_or(Ok(()), |one| one.may_forget(&ids));
@@ -180,7 +180,7 @@ impl State {
         addresses.remove(number)?;
         for at in endpoints {
             if let Some(endpoint) = self.endpoints.get_mut(at) {
-                endpoint.forget_peer(&mut self.around, number, &ids);
+                endpoint.forget_peer(&mut self.shared_state, number, &ids);
             }
         }
         Ok(())

@@ -18,7 +18,7 @@ use crate::abi::Errno;
 #[derive(Debug)]
 pub struct WaitSet {
     epoll: Epoll,
-    bell: EventFd,
+    doorbell: EventFd,
     timer: TimerFd,
 }
 
@@ -33,15 +33,15 @@ impl WaitSet {
     /// # Errors
     /// No descriptor or memory is left.
     pub fn new() -> Result<Self, Errno> {
-        let bell = EventFd::from_value_and_flags(1, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
+        let doorbell = EventFd::from_value_and_flags(1, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC);
         let timer =
             TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC);
         let set = Self {
             epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(no_descriptor)?,
-            bell: bell.map_err(no_descriptor)?,
+            doorbell: doorbell.map_err(no_descriptor)?,
             timer: timer.map_err(no_descriptor)?,
         };
-        set.add(set.bell.as_fd())?;
+        set.add(set.doorbell.as_fd())?;
         set.add(set.timer.as_fd())?;
         Ok(set)
     }
@@ -62,13 +62,13 @@ impl WaitSet {
 
     fn ring(&self) {
         // Full, it is readable all the same.
-        let _rung = self.bell.write(1);
+        let _rung = self.doorbell.write(1);
     }
 
     /// Takes back what rang before.
     fn quiet(&self) {
         // Nothing has rung: nothing is to be taken back.
-        let _taken = self.bell.read();
+        let _taken = self.doorbell.read();
     }
 
     /// Has the descriptor become readable after so long, however quiet it is.
@@ -164,7 +164,7 @@ impl Watch {
 
     /// The user looks; another of its threads may sleep, which is to look too.
     #[inline]
-    pub fn user_looks(&mut self) {
+    pub fn user_polls(&mut self) {
         if self.user {
             self.ring();
             self.user = false;

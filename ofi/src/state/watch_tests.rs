@@ -42,7 +42,7 @@ fn a_limit_is_over_with_the_look_that_it_was_for() {
     watch.limit(Duration::from_micros(1));
     set.sleep(Duration::from_secs(20));
     assert!(is_readable(&set), "until the user looks");
-    watch.user_looks();
+    watch.user_polls();
     watch.arm(false);
     assert!(!is_readable(&set), "who sleeps next is not woken by it");
 }
@@ -60,6 +60,6 @@ fn nobody_is_rung_for_who_does_not_wait() {
 fn who_looks_rings_for_the_threads_that_block() {
     let mut watch = watch();
     watch.arm(true);
-    watch.user_looks();
+    watch.user_polls();
     assert!(!watch.is_armed() && is_readable(watch.set().expect("a set")));
 }

@@ -288,7 +288,7 @@ fn what_there_is_can_be_asked() {
     pair.close();
 }
 
-/// More operations than one endpoint serves or has under way at a time.
+/// More operations than one endpoint serves or has in flight at a time.
 #[test]
 fn many_operations_under_way_end_in_order() {
     const MANY: usize = 5000;

@@ -6,13 +6,14 @@ use std::ffi::{CString, c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
+use lmt_fi::abi::domain::{AvAttr, FidAv};
 use lmt_fi::abi::endpoint::FidEp;
 use lmt_fi::abi::eq::{
     CQ_FORMAT_TAGGED, CntrAttr, CqAttr, CqErrEntry, CqTaggedEntry, FidCntr, FidCq, WAIT_UNSPEC,
 };
 use lmt_fi::abi::errno::Errno;
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, FabricAttr, Fid, FidFabric, Info};
+use lmt_fi::abi::fabric::{FabricAttr, FidDomain, FidFabric, Info};
+use lmt_fi::abi::fid::{CONTROL_ENABLE, Fid};
 use lmt_fi::abi::provider::version;
 use lmt_fi::abi::{FiAddr, flags};
 
@@ -309,10 +310,10 @@ pub fn until_taken(side: &Side, mut call: impl FnMut() -> isize) -> isize {
 
 /// Two endpoints that know each other and themselves.
 pub fn pair() -> Pair {
-    pair_with(0, |_| {})
+    share_handoff_cells(0, |_| {})
 }
 
-pub fn pair_with(queue_flags: u64, change: impl FnOnce(&mut Info)) -> Pair {
+pub fn share_handoff_cells(queue_flags: u64, change: impl FnOnce(&mut Info)) -> Pair {
     let info = getinfo(change).expect("an offer");
     let (fabric, domain) = open_domain(info);
     let mut one = open_side(domain, info, queue_flags);

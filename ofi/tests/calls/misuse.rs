@@ -4,10 +4,11 @@
 use std::ffi::c_int;
 use std::ptr;
 
-use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain};
+use lmt_fi::abi::domain::{AvAttr, FidAv};
 use lmt_fi::abi::endpoint::{FidEp, Msg};
 use lmt_fi::abi::eq::{CntrAttr, CqAttr, EqAttr, FidCq, WAIT_SET};
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, DomainAttr, EpAttr, Info, RxAttr, TxAttr};
+use lmt_fi::abi::fabric::{DomainAttr, EpAttr, FidDomain, Info};
+use lmt_fi::abi::fid::{CONTROL_ENABLE, RxAttr, TxAttr};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
 use crate::harness::{

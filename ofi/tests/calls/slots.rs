@@ -11,7 +11,7 @@ use std::ptr;
 use lmt_fi::abi::Errno;
 use lmt_fi::abi::domain::FidMr;
 use lmt_fi::abi::eq::{EqAttr, FidEq, FidPoll, PollAttr, WAIT_NONE};
-use lmt_fi::abi::fabric::{Fid, Ops};
+use lmt_fi::abi::fid::{Fid, Ops};
 
 use crate::harness::{Pair, close, pair};
 
@@ -104,14 +104,11 @@ macro_rules! call {
 
 /// The tables by their names.
 mod lmt_fi_table {
-    pub use lmt_fi::abi::atomic::OpsAtomic;
-    pub use lmt_fi::abi::cm::OpsCm;
-    pub use lmt_fi::abi::domain::{OpsAv, OpsDomain, OpsMr};
-    pub use lmt_fi::abi::endpoint::{OpsEp, OpsMsg};
+    pub use lmt_fi::abi::domain::{OpsAv, OpsMr};
+    pub use lmt_fi::abi::endpoint::{OpsAtomic, OpsCm, OpsEp, OpsMsg, OpsRma, OpsTagged};
     pub use lmt_fi::abi::eq::{OpsCntr, OpsCq, OpsEq, OpsPoll};
-    pub use lmt_fi::abi::fabric::{Ops, OpsFabric};
-    pub use lmt_fi::abi::rma::OpsRma;
-    pub use lmt_fi::abi::tagged::OpsTagged;
+    pub use lmt_fi::abi::fabric::{OpsDomain, OpsFabric};
+    pub use lmt_fi::abi::fid::Ops;
 }
 
 fn call_slot(seen: &mut BTreeSet<String>, name: &str, slot: impl Slot) {
@@ -130,14 +127,11 @@ fn call_slot(seen: &mut BTreeSet<String>, name: &str, slot: impl Slot) {
 /// The slots that the sources have.
 fn all_slots() -> BTreeSet<String> {
     let sources = [
-        include_str!("../../src/abi/atomic.rs"),
-        include_str!("../../src/abi/cm.rs"),
         include_str!("../../src/abi/domain.rs"),
         include_str!("../../src/abi/endpoint.rs"),
         include_str!("../../src/abi/eq.rs"),
         include_str!("../../src/abi/fabric.rs"),
-        include_str!("../../src/abi/rma.rs"),
-        include_str!("../../src/abi/tagged.rs"),
+        include_str!("../../src/abi/fid.rs"),
     ];
     let mut slots = BTreeSet::new();
     for table in sources.iter().flat_map(|source| source.split("pub struct Ops").skip(1)) {

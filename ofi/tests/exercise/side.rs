@@ -6,10 +6,11 @@ use std::ffi::{CStr, CString, c_int, c_void};
 use std::ptr;
 use std::time::Instant;
 
-use lmt_fi::abi::domain::{AvAttr, FidAv, FidDomain, FidMr};
+use lmt_fi::abi::domain::{AvAttr, FidAv, FidMr};
 use lmt_fi::abi::endpoint::{FidEp, Msg};
 use lmt_fi::abi::eq::{CQ_FORMAT_TAGGED, CqErrEntry, CqTaggedEntry, FidCntr, FidCq, WAIT_UNSPEC};
-use lmt_fi::abi::fabric::{CONTROL_ENABLE, DomainAttr, FidFabric, Info, RxAttr, TxAttr};
+use lmt_fi::abi::fabric::{DomainAttr, FidDomain, FidFabric, Info};
+use lmt_fi::abi::fid::{CONTROL_ENABLE, RxAttr, TxAttr};
 use lmt_fi::abi::provider::version;
 use lmt_fi::abi::rma::{MsgRma, RmaIov};
 use lmt_fi::abi::tagged::MsgTagged;
@@ -169,7 +170,7 @@ pub fn hints(capabilities: u64) -> Info {
 
 /// `fi_close`.
 pub fn close<T>(object: *mut T) -> c_int {
-    call!(object.cast::<lmt_fi::abi::fabric::Fid>(), ops ! close())
+    call!(object.cast::<lmt_fi::abi::fid::Fid>(), ops ! close())
 }
 
 impl Side {
@@ -240,8 +241,8 @@ impl Side {
     /// One more endpoint, bound as the first one.
     pub fn open_bound(&self) -> *mut FidEp {
         let ep = self.open_ep();
-        let bind = |other: *mut lmt_fi::abi::fabric::Fid, with| {
-            assert_eq!(call!(ep.cast::<lmt_fi::abi::fabric::Fid>(), ops ! bind(other, with)), 0);
+        let bind = |other: *mut lmt_fi::abi::fid::Fid, with| {
+            assert_eq!(call!(ep.cast::<lmt_fi::abi::fid::Fid>(), ops ! bind(other, with)), 0);
         };
         bind(self.av.cast(), 0);
         bind(self.cq.cast(), flags::SEND | flags::RECV);
@@ -280,7 +281,7 @@ impl Side {
     }
 
     pub fn bind<T>(&self, other: *mut T, with: u64) -> c_int {
-        call!(self.ep.cast::<lmt_fi::abi::fabric::Fid>(), ops ! bind(other.cast(), with))
+        call!(self.ep.cast::<lmt_fi::abi::fid::Fid>(), ops ! bind(other.cast(), with))
     }
 
     pub fn enable(&self) -> c_int {
@@ -289,7 +290,7 @@ impl Side {
 
     /// `fi_control`.
     pub fn control<T, A>(&self, object: *mut T, command: c_int, argument: *mut A) -> c_int {
-        call!(object.cast::<lmt_fi::abi::fabric::Fid>(), ops ! control(command, argument.cast()))
+        call!(object.cast::<lmt_fi::abi::fid::Fid>(), ops ! control(command, argument.cast()))
     }
 
     /// `fi_getname` with so much room: what it returns, the length that it says, and

@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 static const long SIZES[] = {0, 8, 4096, 65536, 1 << 20, 8 << 20};
-enum { COUNT = sizeof SIZES / sizeof *SIZES, MOST_RANKS = 16 };
+enum { COUNT = sizeof SIZES / sizeof *SIZES, MAX_RANKS = 16 };
 
 /* Half of the ranks are on either host. */
 static void names(void)
 {
-	char own[64] = "", all[MOST_RANKS][64];
+	char own[64] = "", all[MAX_RANKS][64];
 	int same = 0;
-	CHECK(size <= MOST_RANKS);
+	CHECK(size <= MAX_RANKS);
 	CHECK(gethostname(own, sizeof own - 1) == 0);
 	MPI_Allgather(own, sizeof own, MPI_CHAR, all, sizeof own, MPI_CHAR, MPI_COMM_WORLD);
 	for (int i = 0; i < size; i++)
@@ -22,7 +22,7 @@ static void names(void)
 
 static void everybody_to_everybody(long bytes)
 {
-	MPI_Request requests[2 * MOST_RANKS];
+	MPI_Request requests[2 * MAX_RANKS];
 	char *out = malloc(bytes + 1), *in = malloc(size * bytes + 1);
 	int count = 0;
 	fill(out, bytes, rank + 1);

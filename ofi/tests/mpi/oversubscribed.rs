@@ -17,7 +17,14 @@ const RUNS: [(u32, u32, usize); 3] = [(2, 60, 3), (4, 30, 3), (8, 15, 3)];
 /// Patterns by lengths.
 const CELLS: usize = 6 * 3 + 2 * 3;
 /// A tick of the scheduler is some hundred times what a short message takes.
-const MOST_TIMES: f64 = 10.0;
+const MAX_RATIO: f64 = 10.0;
+/// What waits for a tick takes at least the shortest one, that of 1000 Hz. Our time is not
+/// compared below it: an MPI's own ranks that happen to share no core take 1 us where 60 is
+/// the rule.
+const SHORTEST_TICK_US: f64 = 1000.0;
+/// Turns that may follow while a cell is out of bounds: a tick that is waited for is there in
+/// every run, somebody else's work on the cores is not.
+const MORE_TURNS: usize = 6;
 
 /// The time of an iteration in us, by pattern and length.
 type Times = BTreeMap<(String, u32), f64>;
@@ -53,17 +60,26 @@ fn least(times: &mut Times, now: Times) {
     }
 }
 
+/// Whether a cell's time is one of ticks.
+fn waits_for_ticks(us: f64, own_us: f64) -> bool {
+    us >= SHORTEST_TICK_US && us >= MAX_RATIO * own_us
+}
+
 fn compare(mpi: &Mpi, library: &Path, binary: &Path, (ranks, iterations, runs): (u32, u32, usize)) {
     let (mut own, mut ours) = (Times::new(), Times::new());
-    for _ in 0..runs {
+    for turn in 0..runs + MORE_TURNS {
+        let slow = ours.iter().any(|(cell, us)| waits_for_ticks(*us, own[cell]));
+        if turn >= runs && !slow {
+            break;
+        }
         least(&mut own, run(mpi, Transport::Own, ranks, binary, iterations));
         least(&mut ours, run(mpi, Transport::Lmt(library), ranks, binary, iterations));
     }
-    for ((pattern, bytes), us) in &ours {
-        let own_us = own[&(pattern.clone(), *bytes)];
+    for (cell, us) in &ours {
+        let ((pattern, bytes), own_us) = (cell, own[cell]);
         println!("{:?}, {ranks} ranks, {pattern} of {bytes} B: own {own_us:.1} us, lmt {us:.1} us", mpi.kind);
         assert!(
-            *us < MOST_TIMES * own_us,
+            !waits_for_ticks(*us, own_us),
             "{:?}: {pattern} of {bytes} B among {ranks} ranks takes {us:.1} us by lmt and {own_us:.1} by its own transport",
             mpi.kind
         );
@@ -83,6 +99,13 @@ fn more_ranks_than_cores_wait_for_no_ticks() {
             compare(&mpi, &library.0, &binary, (for_each_core * cpus, iterations, runs));
         }
     }
+}
+
+#[test]
+fn ticks_are_told_from_short_waits() {
+    assert!(waits_for_ticks(4000.0, 30.0));
+    assert!(!waits_for_ticks(12.0, 1.1), "no tick is that short");
+    assert!(!waits_for_ticks(4000.0, 2000.0), "both wait");
 }
 
 #[test]

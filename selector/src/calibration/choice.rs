@@ -8,16 +8,16 @@
 use std::collections::BTreeMap;
 
 use super::samples::{CERTAINLY, Class, Course, Estimate};
-use super::{EAGER, EAGER_MOST_BYTES};
+use super::{EAGER, EAGER_MAX_BYTES};
 
 /// A way that takes longer than the fastest by less than this, as a natural
 /// logarithm, costs nothing: 1.5 %.
 const TOLERANCE: f64 = 0.015;
 /// However unsure the times are, no more than this costs nothing: 8 %.
-const MOST_TOLERANCE: f64 = 0.08;
+const MAX_TOLERANCE: f64 = 0.08;
 /// A way that takes certainly longer than the fastest by more than this is not
 /// chosen: 3 %. What takes less longer than is certain costs nothing either.
-const MOST_REGRET: f64 = 0.03;
+const MAX_REGRET: f64 = 0.03;
 /// What going over to another way costs: as much as taking 3 % longer, beyond
 /// the tolerance, in one class.
 const SWITCH_COST: f64 = 0.03;
@@ -25,7 +25,7 @@ const SWITCH_COST: f64 = 0.03;
 /// that of ways that are equal the same is taken each time ...
 const ORDER_COST: f64 = 0.003;
 /// ... up to this many places: the order is to decide between equal ways only.
-const MOST_PLACES: usize = 4;
+const MAX_PLACES: usize = 4;
 /// More than any path that stays within the limits can cost.
 const FORBIDDEN: f64 = 1000.0;
 
@@ -61,7 +61,7 @@ pub fn choose(course: &Course, order: &[String], like: Option<&[Chosen]>) -> Vec
         let liked = like.and_then(|like| like.iter().find(|chosen| chosen.bytes == *bytes));
         let costs = order.iter().enumerate().map(|(rank, way)| {
             let rank = if liked.is_some_and(|liked| liked.way == *way) { 0 } else { rank + 1 };
-            cost(*bytes, way, &estimates) + ORDER_COST * rank.min(MOST_PLACES) as f64
+            cost(*bytes, way, &estimates) + ORDER_COST * rank.min(MAX_PLACES) as f64
         });
         let steps = costs.enumerate().map(|(way, cost)| step(cost, way, paths.last(), order)).collect();
         paths.push(steps);
@@ -105,14 +105,14 @@ fn cheapest(costs: impl Iterator<Item = f64>) -> Option<usize> {
 }
 
 fn cost(bytes: u64, way: &str, estimates: &BTreeMap<&str, Estimate>) -> f64 {
-    if way == EAGER && bytes > EAGER_MOST_BYTES {
+    if way == EAGER && bytes > EAGER_MAX_BYTES {
         return FORBIDDEN;
     }
     let Some(Estimate { regret, error }) = estimates.get(way) else { return FORBIDDEN };
-    let certain = regret - CERTAINLY * error - MOST_REGRET;
+    let certain = regret - CERTAINLY * error - MAX_REGRET;
     // The further beyond the limit, the worse, should there be nothing within.
     let beyond = if certain > 0.0 { 1.0 + 10.0 * certain } else { 0.0 };
-    (regret - (CERTAINLY * error).clamp(TOLERANCE, MOST_TOLERANCE)).max(0.0) + beyond
+    (regret - (CERTAINLY * error).clamp(TOLERANCE, MAX_TOLERANCE)).max(0.0) + beyond
 }
 
 #[cfg(test)]

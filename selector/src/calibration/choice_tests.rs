@@ -46,7 +46,7 @@ fn cells_are_for_short_messages_only() {
         Line { way: "read:get", start_ns: 20.0, byte_ns: 0.9 },
     ];
     let chosen = choose(&exact(&lines), &order(&lines), None);
-    assert_eq!(runs(&chosen), [(EAGER, EAGER_MOST_BYTES), ("read:get", 16 << 20)]);
+    assert_eq!(runs(&chosen), [(EAGER, EAGER_MAX_BYTES), ("read:get", 16 << 20)]);
 }
 
 #[test]

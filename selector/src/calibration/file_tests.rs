@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 use lmt_core::mechanism::Model;
 use lmt_core::selection::Source;
 

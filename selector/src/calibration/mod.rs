@@ -40,7 +40,7 @@ pub use samples::{Class, Course, Estimate, Load, Samples};
 pub const EAGER: &str = "eager";
 
 /// The longest message that a rule may let travel in cells.
-pub use lmt_core::config::EAGER_MOST_BYTES;
+pub use lmt_core::config::EAGER_MAX_BYTES;
 
 /// From this length on a rule has no upper bound: nothing longer is measured.
 pub const LARGEST_BYTES: u64 = 16 << 20;

@@ -1,6 +1,6 @@
 //! Choices drawn together into rules.
 
-use lmt_core::selection::{Warmth, WayName};
+use lmt_core::selection::{PathName, Warmth};
 
 use super::choice::{Chosen, choose};
 use super::samples::{Course, Load};
@@ -159,7 +159,7 @@ fn rule(course: &Course, run: &[Chosen]) -> Option<Rule> {
 }
 
 /// The chosen way, then the others by how much longer they took over the run.
-fn ways(course: &Course, run: &[Chosen]) -> Vec<WayName> {
+fn ways(course: &Course, run: &[Chosen]) -> Vec<PathName> {
     let mut regrets: Vec<(String, f64, u32)> = Vec::new();
     for class in run.iter().filter_map(|chosen| course.class(chosen.bytes)) {
         for (way, estimate) in class.estimates_among(|way| way != EAGER) {

@@ -203,7 +203,7 @@ impl Class {
         };
         let estimate = |way: &str, medians: &Medians| {
             let regret = medians.regret(reference)?;
-            let within = error_within(way).hypot(error_within(best));
+            let within = together(error_within(way), error_within(best));
             let error = match way == best {
                 true => within,
                 false => error_between(&medians.ratios(reference), &beside(way), within),
@@ -281,10 +281,16 @@ fn error_between(ratios: &[f64], beside: &[Spread], within: f64) -> f64 {
         freedom: all.freedom + one.freedom,
     });
     let student = all.freedom.checked_sub(2).and_then(|at| STUDENT.get(at).or(STUDENT.last()));
-    let Some(student) = student else { return within.hypot(ASSUMED_DRIFT / passes) };
+    let Some(student) = student else { return together(within, ASSUMED_DRIFT / passes) };
     // A class that is more disturbed than those beside it is not as sure as they.
     let variance = own.map_or(0.0, |own| own.variance()).max(all.variance());
     within.max(MEDIAN_ERROR * variance.sqrt() / passes * student / CERTAINLY)
+}
+
+/// Two errors that know nothing of each other. Not by hypot, which glibc 2.35 gave a
+/// new version: packages are for older ones, too.
+fn together(one: f64, other: f64) -> f64 {
+    (one * one + other * other).sqrt()
 }
 
 impl Course {

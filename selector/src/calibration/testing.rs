@@ -1,6 +1,6 @@
 //! Machines that do not exist: curves with noise, the same for the same seed.
 
-use crate::calibration::{Course, EAGER, EAGER_MOST_BYTES, Load};
+use crate::calibration::{Course, EAGER, EAGER_MAX_BYTES, Load};
 
 /// Numbers that look random (SplitMix64).
 pub struct Noise(pub u64);
@@ -95,7 +95,7 @@ pub fn scattered(lines: &[Line], load: Load, seed: u64, scatter: Scatter) -> Cou
         let times = if pass == 0 { scatter.times.min(3) } else { scatter.times };
         for bytes in sizes() {
             let of_pass = 1.0 + 0.1 * noise.uniform();
-            for line in lines.iter().filter(|line| line.way != EAGER || bytes <= EAGER_MOST_BYTES) {
+            for line in lines.iter().filter(|line| line.way != EAGER || bytes <= EAGER_MAX_BYTES) {
                 let drift = of_pass * (scatter.drift * noise.normal()).exp();
                 let samples: Vec<f64> = (0..times)
                     .map(|_| {

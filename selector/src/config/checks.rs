@@ -86,9 +86,9 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
             continue;
         }
         let earlier: Vec<usize> = (0..later)
-            .filter(|at| conditions_meet(&rules[*at], rule) && subject.ranges_meet(&rules[*at], rule))
+            .filter(|at| conditions_overlap(&rules[*at], rule) && subject.ranges_overlap(&rules[*at], rule))
             .collect();
-        if let Some(finding) = subject.never_speaks(later, &earlier) {
+        if let Some(finding) = subject.never_applies(later, &earlier) {
             findings.push(finding);
             silent[later] = true;
             continue;
@@ -118,7 +118,7 @@ impl Subject<'_> {
     }
 
     /// Whether some length is in both, for some value of DMAmin.
-    fn ranges_meet(&self, one: &Rule, other: &Rule) -> bool {
+    fn ranges_overlap(&self, one: &Rule, other: &Rule) -> bool {
         let values = dma_mins(self.dma_min, bounds(one).chain(bounds(other)));
         values.into_iter().any(|dma_min| overlap_at(one, other, dma_min) == Some(true))
     }
@@ -200,7 +200,7 @@ impl Subject<'_> {
     }
 
     /// Whether a rule says nothing of any message, whatever DMAmin is, and why.
-    fn never_speaks(&self, at: usize, earlier: &[usize]) -> Option<Finding> {
+    fn never_applies(&self, at: usize, earlier: &[usize]) -> Option<Finding> {
         let rule = &self.rules[at];
         let pairs = self.pairs(rule);
         if is_eager(rule) {
@@ -318,7 +318,7 @@ fn agree<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
 }
 
 /// Whether some message, lengths aside, fits both.
-fn conditions_meet(one: &Rule, other: &Rule) -> bool {
+fn conditions_overlap(one: &Rule, other: &Rule) -> bool {
     let places = one.places.is_empty()
         || other.places.is_empty()
         || one.places.iter().any(|place| other.places.contains(place));

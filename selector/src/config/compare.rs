@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 
 use super::checks::{self, Finding, Subject};
+use super::parsed::Parsed;
 use super::problem::Mark;
-use super::read::Parsed;
-use super::reader::Reader;
+use super::reader::{Reader, empty_range};
 use crate::configuration::DmaMinSetting;
 use crate::rules::Rule;
 
@@ -113,7 +113,7 @@ fn overlap(reader: &mut Reader<'_>, rules: &[Rule], earlier: usize, later: usize
 /// A rule whose messages all travel in cells.
 fn short(reader: &mut Reader<'_>, rules: &[Rule], rule: usize, eager: &[usize]) {
     let message =
-        "no message reaches this rule: all that it fits travels in cells, and rules that take ways speak of what is announced"
+        "no message reaches this rule: all that it fits is eager, and rules that take paths apply to rendezvous messages"
             .to_owned();
     let mut marks = vec![rule_mark(reader, rule, "never speaks")];
     for other in eager {
@@ -130,15 +130,4 @@ fn short(reader: &mut Reader<'_>, rules: &[Rule], rule: usize, eager: &[usize]) 
         _ => "let it reach beyond what travels in cells, or let less travel in cells, or remove it",
     };
     reader.problem(marks, message, help.to_owned());
-}
-
-/// Notes that a range holds no length.
-pub(super) fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
-    let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
-    let message = "no length is in this range".to_owned();
-    reader.problem(
-        bounds.iter().map(label).collect(),
-        message,
-        "`up_to` must be more than `above`".to_owned(),
-    );
 }

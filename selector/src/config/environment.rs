@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lmt_core::config::KEYS;
-use lmt_core::keys::{Kind, Value};
+use lmt_core::config_key::{Kind, Value};
 
 use super::known::Known;
 use super::problem::{Mark, Problem};
@@ -59,7 +59,7 @@ pub const PREFIX: &str = "LMT_";
 
 /// A variable that is set as if lmt read it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slip {
+pub struct Misspelling {
     /// Its name.
     pub name: String,
     /// The variable that was probably meant.
@@ -73,16 +73,16 @@ pub struct Slip {
 /// let slips = lmt_selector::config::slips(["LMT_QUOTE", "HOME"], &["LMT_QUOTA".to_owned()]);
 /// assert_eq!((slips.len(), slips[0].meant.as_deref()), (1, Some("LMT_QUOTA")));
 /// ```
-pub fn slips<'a>(set: impl IntoIterator<Item = &'a str>, read: &[String]) -> Vec<Slip> {
+pub fn slips<'a>(set: impl IntoIterator<Item = &'a str>, read: &[String]) -> Vec<Misspelling> {
     // Without what all of them begin with, which would make any two alike.
     let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_lowercase();
     let rests: Vec<String> = read.iter().map(|name| rest(name)).collect();
     let strange = set.into_iter().filter(|name| name.starts_with(PREFIX) && !read.iter().any(|r| r == name));
-    let mut slips: Vec<Slip> = strange
+    let mut slips: Vec<Misspelling> = strange
         .map(|name| {
             let near = nearest(&rest(name), rests.iter().map(String::as_str));
             let meant = near.and_then(|near| read.iter().find(|name| rest(name) == near));
-            Slip { name: name.to_owned(), meant: meant.cloned() }
+            Misspelling { name: name.to_owned(), meant: meant.cloned() }
         })
         .collect();
     slips.sort_unstable();
@@ -94,7 +94,7 @@ pub(super) fn remarks(environment: &[(String, OsString)], known: &Known, others:
     let mut read = known_variables(known);
     read.extend(others.iter().cloned());
     let set = environment.iter().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name.as_str());
-    let sentence = |Slip { name, meant }: Slip| {
+    let sentence = |Misspelling { name, meant }: Misspelling| {
         let help = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
         format!("{name} is set, and lmt reads no such variable{help}")
     };

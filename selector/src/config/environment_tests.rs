@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 
 use super::{known_variables, read, remarks};
 use crate::config::test_support::known;

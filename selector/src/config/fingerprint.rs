@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::sync::OnceLock;
 
+use lmt_core::cpu_set::count_of_list;
+
 /// The machine's processor and how many CPUs it has, as a file's name: the
 /// model's name of `/proc/cpuinfo` in lower case with hyphens, and the number.
 ///
@@ -47,17 +49,6 @@ fn find() -> String {
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     let cpus = count_of_list(&present).unwrap_or_else(available);
     machine_fingerprint(&String::from_utf8_lossy(&first), cpus)
-}
-
-/// How many CPUs a list of the kernel names: 5 for `0-3,8`.
-fn count_of_list(list: &str) -> Option<usize> {
-    list.trim().split(',').map(count_of_range).sum()
-}
-
-fn count_of_range(range: &str) -> Option<usize> {
-    let (first, last) = range.split_once('-').unwrap_or((range, range));
-    let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
-    last.checked_sub(first)?.checked_add(1)
 }
 
 /// Letters and digits in lower case, everything else a single hyphen between

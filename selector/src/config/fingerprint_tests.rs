@@ -1,4 +1,4 @@
-use super::{count_of_list, fingerprint_of_this_machine, machine_fingerprint};
+use super::{fingerprint_of_this_machine, machine_fingerprint};
 
 #[test]
 fn a_processor_without_a_model_name_has_a_fingerprint_too() {
@@ -13,15 +13,6 @@ fn a_processor_without_a_model_name_has_a_fingerprint_too() {
 fn no_model_name_leads_out_of_the_folder() {
     let named = machine_fingerprint("model name : ../../etc/passwd\0 \u{e9}\n", 2);
     assert_eq!(named, "etc-passwd-2");
-}
-
-#[test]
-fn lists_of_cpus_are_counted() {
-    assert_eq!(count_of_list("0-3,8\n"), Some(5));
-    assert_eq!(count_of_list("0\n"), Some(1));
-    assert_eq!(count_of_list(""), None);
-    assert_eq!(count_of_list("3-0"), None);
-    assert_eq!(count_of_list("0-18446744073709551615"), None);
 }
 
 #[test]

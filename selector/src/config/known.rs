@@ -1,10 +1,9 @@
 //! The mechanisms that there are, and who knows the names of collective operations,
 //! as far as a configuration speaks of them.
 
-use lmt_core::keys::{Key, Value};
-use lmt_core::mechanism::Model;
-use lmt_core::mechanisms::Mechanisms;
-use lmt_core::selection::WayName;
+use lmt_core::config_key::{Key, Value};
+use lmt_core::mechanism::{Description, Mechanisms, Model};
+use lmt_core::selection::PathName;
 
 use crate::collectives::CheckRule;
 
@@ -35,13 +34,13 @@ pub struct Known {
 impl Known {
     /// Those that are registered, before anything of them was set; of several
     /// with one name the first.
-    pub fn of(mechanisms: &Mechanisms) -> Self {
+    pub fn of(mechanisms: &mut Mechanisms) -> Self {
         let keys = mechanisms.keys();
-        let facts = mechanisms.known(0).into_iter().map(|known| {
-            let keys = keys.iter().find(|(name, _)| *name == known.name).map_or(&[][..], |(_, keys)| keys);
-            let default = |key: &Key| mechanisms.get(known.name, key.name).unwrap_or(Value::Absent);
+        let facts = mechanisms.descriptions().into_iter().map(|Description { name, models, .. }| {
+            let keys = keys.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, keys)| keys);
+            let default = |key: &Key| mechanisms.get(name, key.name).unwrap_or(Value::Absent);
             let defaults = keys.iter().map(default).collect();
-            MechanismFacts { name: known.name, models: known.models, keys, defaults }
+            MechanismFacts { name, models, keys, defaults }
         });
         Self::default().and(facts)
     }
@@ -84,7 +83,7 @@ impl Known {
 
     /// The mechanisms that a name means: one, or those of a family.
     pub fn meant<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a MechanismFacts> {
-        let way = WayName { name: name.to_owned(), model: None };
+        let way = PathName { name: name.to_owned(), model: None };
         self.mechanisms.iter().filter(move |facts| !way.name.is_empty() && way.means_mechanism(facts.name))
     }
 }

@@ -4,20 +4,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lmt_core::config::Config;
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 use lmt_core::selection::Source;
 
 use super::environment::{self, FromEnvironment};
 use super::known::Known;
+use super::parsed::Parsed;
 use super::problem::{ConfigFailure, Problem};
-use super::read::{Parsed, parse_file};
+use super::read::parse_file;
 use super::sources::{Sources, named_files};
 use super::table::SINGLE_COPY;
 use crate::configuration::{Configuration, MechanismSetting};
 use crate::rules::Authority;
 
 /// A configuration longer than this is none: somebody has named a wrong file.
-const MOST_FILE_BYTES: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Reads everything and puts it together by authority: the environment, the
 /// user's files, a calibration of this machine, the defaults.
@@ -209,7 +210,7 @@ impl From<io::Error> for Unreadable {
 }
 
 fn read_file(path: &Path) -> Result<String, Unreadable> {
-    let bytes = lmt_core::bounded_file::read(path, MOST_FILE_BYTES)?;
+    let bytes = lmt_core::bounded_file::read(path, MAX_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Unreadable::new(&format!("byte {at} is no UTF-8"), "save it as UTF-8")

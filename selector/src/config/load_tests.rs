@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 use lmt_core::selection::Source;
 
 use crate::config::test_support::known;

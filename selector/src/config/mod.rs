@@ -14,6 +14,7 @@ mod fingerprint;
 mod known;
 mod lengths;
 mod load;
+mod parsed;
 mod problem;
 mod read;
 mod read_collective;
@@ -28,12 +29,13 @@ mod value;
 mod write;
 
 pub use document::document;
-pub use environment::{PREFIX, Slip, known_variables, slips};
+pub use environment::{Misspelling, PREFIX, known_variables, slips};
 pub use fingerprint::{fingerprint_of_this_machine, machine_fingerprint};
 pub use known::{Known, MechanismFacts};
 pub use load::{check_file, load};
+pub use parsed::{MechanismEntry, Parsed, Provenance};
 pub use problem::{ConfigFailure, Mark, Problem};
-pub use read::{MechanismEntry, Parsed, Provenance, parse_file};
+pub use read::parse_file;
 pub use sources::Sources;
 pub use table::{
     Entry, Section, all_keys, contention_keys, dma_min_key, max_readers_key, single_copy_key,

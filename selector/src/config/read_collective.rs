@@ -5,18 +5,17 @@ use std::ops::Range;
 use lmt_core::selection::Source;
 use toml::de::DeTable;
 
-use super::compare::empty_range;
 use super::known::Known;
 use super::problem::Mark;
-use super::read_rule::MOST_RULES;
-use super::reader::{Field, Reader};
+use super::read_rule::MAX_RULES;
+use super::reader::{Field, Reader, empty_range};
 use super::table::{self, COLLECTIVES_VARIABLE};
 use super::value::Wrong;
 use crate::collectives::{ANY_OPERATION, CollectiveRule, Misnamed};
 use crate::rules::Layer;
 
 /// The most ranks that a rule may name, which is the most that a group has.
-pub(super) const MOST_RANKS: u32 = 1024;
+pub(super) const MAX_RANKS: u32 = 1024;
 
 /// The rules of collective operations, checked one by one.
 pub(super) fn collectives(
@@ -25,9 +24,9 @@ pub(super) fn collectives(
     field: Field<'_, '_>,
 ) -> Vec<CollectiveRule> {
     let tables = reader.tables(field, "[[collective]]");
-    if let Some((span, _)) = tables.get(MOST_RULES) {
+    if let Some((span, _)) = tables.get(MAX_RULES) {
         let message = format!("the file has {} rules of collective operations", tables.len());
-        reader.wrong(span.clone(), "one too many", message, format!("write at most {MOST_RULES}"));
+        reader.wrong(span.clone(), "one too many", message, format!("write at most {MAX_RULES}"));
         return Vec::new();
     }
     tables.into_iter().filter_map(|(span, table)| rule(reader, layer, span, table)).collect()
@@ -106,11 +105,11 @@ fn one_key(
         }
         "min_ranks" => {
             places.ranks.push(span);
-            rule.min_ranks = reader.count(field, 1, MOST_RANKS);
+            rule.min_ranks = reader.count(field, 1, MAX_RANKS);
         }
         "max_ranks" => {
             places.ranks.push(span);
-            rule.max_ranks = reader.count(field, 1, MOST_RANKS);
+            rule.max_ranks = reader.count(field, 1, MAX_RANKS);
         }
         _ => reader.unknown_key(field.0, "[[collective]]", &table::names(table::COLLECTIVE)),
     }

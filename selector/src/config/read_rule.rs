@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use lmt_core::config::EAGER_MOST_BYTES;
+use lmt_core::config::EAGER_MAX_BYTES;
 use lmt_core::selection::{Reuse, Warmth};
 use toml::de::{DeTable, DeValue};
 
@@ -15,7 +15,7 @@ use crate::topology::Place;
 
 /// The most rules of one file: they are compared with each other whenever it is
 /// read.
-pub(super) const MOST_RULES: usize = 1024;
+pub(super) const MAX_RULES: usize = 1024;
 
 /// A rule and where it stands.
 struct Placed {
@@ -26,9 +26,9 @@ struct Placed {
 /// The rules of a file, checked one by one.
 pub(super) fn rules(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Vec<Rule> {
     let tables = reader.tables(field, "[[rule]]");
-    if let Some((span, _)) = tables.get(MOST_RULES) {
+    if let Some((span, _)) = tables.get(MAX_RULES) {
         let message = format!("the file has {} rules", tables.len());
-        reader.wrong(span.clone(), "one too many", message, format!("write at most {MOST_RULES}"));
+        reader.wrong(span.clone(), "one too many", message, format!("write at most {MAX_RULES}"));
         return Vec::new();
     }
     let count = tables.len();
@@ -67,7 +67,7 @@ fn rule(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) -> O
         None => {
             let message = "this rule does not say what is taken".to_owned();
             let example = reader.known.example();
-            let help = format!("write take = \"eager\" or a list of ways, such as take = [\"{example}\"]");
+            let help = format!("write take = \"eager\" or a list of paths, such as take = [\"{example}\"]");
             reader.wrong(placed.place.header.clone(), "`take` is missing", message, help);
         }
         Some(span) if reader.problems.len() == problems && placed.rule.take == Take::Eager => {
@@ -107,14 +107,14 @@ fn rule_key(reader: &mut Reader<'_>, placed: &mut Placed, field: Field<'_, '_>) 
 /// What holds for rules that take cells.
 fn eager(reader: &mut Reader<'_>, rule: &Rule, span: Range<usize>) {
     let begins_at_0 = matches!(rule.above, None | Some(Bound::Bytes(0)));
-    let ends = matches!(rule.up_to, Some(Bound::Bytes(bytes)) if bytes <= EAGER_MOST_BYTES);
+    let ends = matches!(rule.up_to, Some(Bound::Bytes(bytes)) if bytes <= EAGER_MAX_BYTES);
     if !begins_at_0 {
         let message = "a rule that takes \"eager\" begins at the shortest message".to_owned();
         reader.wrong(span.clone(), "taken by this rule", message, "leave `above` out");
     }
     if !ends {
         let message =
-            format!("a rule that takes \"eager\" ends at {} at most", size::written(EAGER_MOST_BYTES));
+            format!("a rule that takes \"eager\" ends at {} at most", size::written(EAGER_MAX_BYTES));
         reader.wrong(
             span.clone(),
             "taken by this rule",
@@ -201,16 +201,16 @@ fn take(reader: &mut Reader<'_>, field: Field<'_, '_>) -> Option<Take> {
         return Some(Take::Eager);
     }
     let mut ways = Vec::new();
-    let rule = format!("\"eager\" or a list of ways, such as [\"{}\"]", reader.known.example());
+    let rule = format!("\"eager\" or a list of paths, such as [\"{}\"]", reader.known.example());
     for (span, text) in texts(reader, field, &rule) {
         if text == "eager" {
-            let message = "\"eager\" cannot stand in a list of ways".to_owned();
-            reader.wrong(span, "this way", message, "write take = \"eager\", or name mechanisms only");
+            let message = "\"eager\" cannot stand in a list of paths".to_owned();
+            reader.wrong(span, "this path", message, "write take = \"eager\", or name mechanisms only");
             continue;
         }
         let Some(way) = reader.way(span.clone(), text) else { continue };
         if ways.contains(&way) {
-            reader.wrong(span, "again", format!("the way `{text}` is named twice"), "name it once");
+            reader.wrong(span, "again", format!("the path `{text}` is named twice"), "name it once");
         }
         ways.push(way);
     }
@@ -241,7 +241,7 @@ fn figure(reader: &mut Reader<'_>, header: Range<usize>, table: &DeTable<'_>) ->
             // What a mechanism was called when it was measured need not be
             // known any more.
             "way" => {
-                let rule = format!("a way such as \"{}\", or \"eager\"", reader.known.example());
+                let rule = format!("a path such as \"{}\", or \"eager\"", reader.known.example());
                 way = reader.text(field, &rule).map(str::to_owned);
             }
             "median_ns" => {

@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use lmt_core::keys::Value;
+use lmt_core::config_key::Value;
 use lmt_core::selection::{Reuse, Warmth};
 
 use crate::config::parse_file;
@@ -126,7 +126,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "[[rule]]\nup_to = \"64 KiB\"\ntake = \"eager\"\n[[rule]]\nup_to = \"64 KiB\"\ntake = \"shm\"\n",
         "4:1",
-        "all that it fits travels in cells",
+        "all that it fits is eager",
     ),
     (
         "[[rule]]\nup_to = 4096\ntake = \"shm\"\n[endpoint]\neager_max_bytes = 4096\n",
@@ -137,7 +137,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "[[rule]]\nabove = 9\nup_to = 99\nsender = \"cold\"\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",
         "1:1",
-        "all that it fits travels in cells",
+        "all that it fits is eager",
     ),
     (
         "[[rule]]\ntake = \"shm\"\n[[rule]]\nup_to = 99\ntake = \"eager\"\n",

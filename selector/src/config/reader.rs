@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lmt_core::mechanism::Model;
-use lmt_core::selection::WayName;
+use lmt_core::selection::PathName;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -209,12 +209,12 @@ impl Reader<'_> {
     /// The way of this name, if a mechanism that is known has it.
     /// The built-in rules may name ways that a program's own mechanism of the
     /// same name does not have.
-    pub fn way(&mut self, span: Range<usize>, text: &str) -> Option<WayName> {
-        let way = if self.authority == Authority::Default { way_of_mechanism } else { way };
+    pub fn way(&mut self, span: Range<usize>, text: &str) -> Option<PathName> {
+        let way = if self.authority == Authority::Default { path_of_mechanism } else { way };
         match way(self.known, text) {
             Ok(way) => Some(way),
             Err(wrong) => {
-                self.wrong(span, "this way", format!("`{text}` {}", wrong.is), wrong.help);
+                self.wrong(span, "this path", format!("`{text}` {}", wrong.is), wrong.help);
                 None
             }
         }
@@ -230,11 +230,11 @@ pub(super) fn meant(word: &str, known: &[&str], rule: &str) -> String {
 }
 
 /// A way by its name, whose mechanism is one that there is.
-fn way_of_mechanism(known: &Known, text: &str) -> Result<WayName, Wrong> {
+fn path_of_mechanism(known: &Known, text: &str) -> Result<PathName, Wrong> {
     let names = known.names();
-    let way: WayName = text.parse().map_err(|_| {
+    let way: PathName = text.parse().map_err(|_| {
         let models = Model::ALL.map(Model::name).join(", ");
-        Wrong::new("names no way to copy", format!("behind the colon stands one of {models}"))
+        Wrong::new("names no model", format!("after the colon comes one of {models}"))
     })?;
     if known.meant(&way.name).next().is_none() {
         let help = match nearest(&way.name, names.iter().copied()) {
@@ -247,8 +247,8 @@ fn way_of_mechanism(known: &Known, text: &str) -> Result<WayName, Wrong> {
 }
 
 /// A way by its name, checked against the mechanisms that there are.
-pub(super) fn way(known: &Known, text: &str) -> Result<WayName, Wrong> {
-    let way = way_of_mechanism(known, text)?;
+pub(super) fn way(known: &Known, text: &str) -> Result<PathName, Wrong> {
+    let way = path_of_mechanism(known, text)?;
     if let Some(model) = way.model
         && !known.meant(&way.name).any(|facts| facts.models.contains(&model))
     {
@@ -259,7 +259,18 @@ pub(super) fn way(known: &Known, text: &str) -> Result<WayName, Wrong> {
                 can.push(name);
             }
         }
-        return Err(Wrong::new("is no way to copy of this mechanism", format!("it has {}", can.join(", "))));
+        return Err(Wrong::new("is no model of this mechanism", format!("it has {}", can.join(", "))));
     }
     Ok(way)
+}
+
+/// Notes that a range holds no length.
+pub(super) fn empty_range(reader: &mut Reader<'_>, bounds: &[Range<usize>]) {
+    let label = |span: &Range<usize>| Mark { span: span.clone(), label: "bound of the range".to_owned() };
+    let message = "no length is in this range".to_owned();
+    reader.problem(
+        bounds.iter().map(label).collect(),
+        message,
+        "`up_to` must be more than `above`".to_owned(),
+    );
 }

@@ -1,7 +1,7 @@
 //! The one table of what can be set.
 
 use lmt_core::config::{Config, KEYS};
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::config_key::{Key, Kind, Value};
 
 use super::known::Known;
 use super::value::{self, shown};
@@ -64,19 +64,19 @@ pub(super) const MAX_READERS: Key = Key {
     name: "max_readers",
     kind: Kind::Count { least: 1, most: u32::MAX as u64 },
     variable: Some("LMT_MAX_READERS"),
-    meaning: "how many messages of one process may be read by others at once where no rule says otherwise; a further one takes a way that does not read this process's memory",
+    meaning: "how many messages of one process may be read by others at once where no rule says otherwise; a further one takes a path that does not read this process's memory",
     reason: "readers of one process share its page-table locks: on the machines of contention-aware-cma 4 to 8 at once were best; of these the most, since a cap that is too low leaves cores idle on every machine",
 };
 
 /// The word that says that a look at the machine finds out how fast single copies are.
-pub(super) const BY_LOOK: &str = "by-look";
+pub(super) const BY_MEASUREMENT: &str = "measured";
 
 /// How fast single copies are taken to be.
 pub(super) const SINGLE_COPY: Key = Key {
     name: "single_copy",
-    kind: Kind::Word(&[BY_LOOK, "fast", "slow"]),
+    kind: Kind::Word(&[BY_MEASUREMENT, "fast", "slow"]),
     variable: Some("LMT_SINGLE_COPY"),
-    meaning: "what rules with `single_copy` go by: whether the kernel copies between processes in at most 3 times the time of a plain copy, found by a look of some tenths of a millisecond when an endpoint of a process meets its first peer, or as set",
+    meaning: "what rules with `single_copy` go by: whether the kernel copies between processes in at most 3 times the time of a plain copy, measured for some tenths of a millisecond when an endpoint of a process connects to its first peer, or as set",
     reason: "kernels and processors differ by a multiple in this; set it where every run is to decide alike, or where another machine is explained",
 };
 
@@ -97,7 +97,7 @@ pub const fn single_copy_key() -> &'static Key {
 
 /// The value of [`single_copy_key`], as a file has it.
 pub fn single_copy_value(selection: &crate::configuration::SelectionSettings) -> Value {
-    Value::Text(selection.single_copy.map_or(BY_LOOK, crate::rules::SingleCopy::name).to_owned())
+    Value::Text(selection.single_copy.map_or(BY_MEASUREMENT, crate::rules::SingleCopy::name).to_owned())
 }
 
 /// The keys of `[contention]`.
@@ -116,6 +116,18 @@ const DMA_MIN: Field = Field {
     reason: "the cores are known without the group, and who shares a cache need not run yet (nemesis-lmt, section 3.5)",
 };
 
+/// A key without a unit, which need not be there and may be anything.
+const ANY: Field = Field {
+    name: "",
+    kind: "",
+    unit: "",
+    default: "any",
+    bounds: "",
+    variable: None,
+    meaning: "",
+    reason: "",
+};
+
 /// The keys of `[[rule]]`.
 pub(super) const RULE: &[Field] = &[
     ABOVE,
@@ -123,72 +135,60 @@ pub(super) const RULE: &[Field] = &[
     Field {
         name: "place",
         kind: "word or list of words",
-        unit: "",
-        default: "any",
         bounds: "same-core, shared-l1, shared-l2, shared-l3, same-numa, same-package, other",
-        variable: None,
         meaning: "the narrowest that the two processes share is one of these",
         reason: "most rules hold wherever the processes are",
+        ..ANY
     },
     Field {
         name: "segments",
         kind: "word",
-        unit: "",
-        default: "any",
         bounds: "one, many",
-        variable: None,
         meaning: "whether the message is one segment at the sender or several",
         reason: "the mechanisms of lmt take segments as they are",
+        ..ANY
     },
     Field {
         name: "sender",
         kind: "word",
-        unit: "",
-        default: "any",
         bounds: "warm, cold",
-        variable: None,
         meaning: "whether the sender has said that it has just written the bytes (warm) or wrote them long ago (cold); a message of which nothing was said fits neither",
         reason: "few programs say so (knem-jpdc, section 5.3)",
+        ..ANY
     },
     Field {
         name: "reuse",
         kind: "word",
-        unit: "",
-        default: "any",
         bounds: "again, once",
-        variable: None,
         meaning: "whether the sender has said that the buffer is used again or once only; a message of which nothing was said fits neither",
         reason: "few programs say so",
+        ..ANY
     },
     Field {
         name: "min_processes",
         kind: "whole number",
         unit: "processes",
-        default: "any",
         bounds: "from 2 to 65536",
-        variable: None,
         meaning: "the endpoint knows at least so many processes, itself included",
         reason: "most rules hold for two processes as for many",
+        ..ANY
     },
     Field {
         name: "single_copy",
         kind: "word",
-        unit: "",
-        default: "any",
         bounds: "fast, slow",
-        variable: None,
-        meaning: "whether the kernel copies between the two processes in at most 3 times the time of a plain copy, by a short look when the first two meet (fast), or takes longer or may not (slow)",
+        meaning: "whether the kernel copies between the two processes in at most 3 times the time of a plain copy, by a short measurement when the first two connect (fast), or takes longer or may not (slow)",
         reason: "most rules hold whatever the kernel's copies cost",
+        ..ANY
     },
     Field {
         name: "take",
-        kind: "\"eager\" or list of ways",
-        unit: "",
+        kind: "\"eager\" or list of paths",
         default: "must be there",
         bounds: "mechanisms or families, each perhaps with :get, :put, :cooperative, :both or :stream; \"eager\" begins at 0 and ends at 1 MiB at most",
-        variable: None,
-        meaning: "what messages that fit take: inbox cells, or the first of these ways that works; what else works follows",
+        meaning: "what messages that fit take: inbox cells, or the first of these paths that works; what else works follows",
         reason: "a rule that says nothing would be of no use",
+        ..ANY
     },
     Field {
         name: "max_readers",
@@ -196,9 +196,9 @@ pub(super) const RULE: &[Field] = &[
         unit: "messages",
         default: "[selection]'s",
         bounds: "from 1 to 4294967295",
-        variable: None,
         meaning: "how many messages of one process may be read at once under this rule",
         reason: "the cap depends on the machine more than on the message",
+        ..ANY
     },
 ];
 
@@ -207,10 +207,9 @@ const ABOVE: Field = Field {
     kind: "size or \"DMAmin\"",
     unit: "bytes",
     default: "from the shortest",
-    bounds: "",
-    variable: None,
     meaning: "messages longer than this; one of just this length does not fit",
     reason: "what has no lower bound begins with the empty message",
+    ..ANY
 };
 
 const UP_TO: Field = Field {
@@ -219,9 +218,9 @@ const UP_TO: Field = Field {
     unit: "bytes",
     default: "to the longest",
     bounds: "more than `above`",
-    variable: None,
     meaning: "messages up to this length, which fits",
     reason: "what has no upper bound holds for all that is longer",
+    ..ANY
 };
 
 /// The keys of `[[collective]]`.
@@ -229,22 +228,22 @@ pub(super) const COLLECTIVE: &[Field] = &[
     Field {
         name: "operation",
         kind: "text",
-        unit: "",
         default: "must be there",
         bounds: "a name of collectives.md, or * for all that the algorithm can do",
         variable: Some(COLLECTIVES_VARIABLE),
         meaning: "the collective operation; the variable has OPERATION=ALGORITHM, with commas between several, for all lengths and groups",
         reason: "operations differ in what is fast",
+        ..ANY
     },
     Field {
         name: "algorithm",
         kind: "text",
-        unit: "",
         default: "must be there",
         bounds: "a name of collectives.md, with a colon and a number where it has one",
         variable: Some(COLLECTIVES_VARIABLE),
         meaning: "what the operation is done by; where it cannot do a call, the next rule that fits speaks",
         reason: "a rule that says nothing would be of no use",
+        ..ANY
     },
     Field {
         kind: "size",
@@ -256,21 +255,19 @@ pub(super) const COLLECTIVE: &[Field] = &[
         name: "min_ranks",
         kind: "whole number",
         unit: "ranks",
-        default: "any",
         bounds: "from 1 to 1024",
-        variable: None,
         meaning: "groups of at least so many ranks",
         reason: "what is fast depends on how many read one process at once",
+        ..ANY
     },
     Field {
         name: "max_ranks",
         kind: "whole number",
         unit: "ranks",
-        default: "any",
         bounds: "at least `min_ranks`, at most 1024",
-        variable: None,
         meaning: "groups of at most so many ranks",
         reason: "`lmt tune` writes rules for just the groups that it has measured",
+        ..ANY
     },
 ];
 
@@ -281,16 +278,7 @@ pub(super) const RANGE: &[Field] = &[
 ];
 
 const fn told(name: &'static str, kind: &'static str, meaning: &'static str) -> Field {
-    Field {
-        name,
-        kind,
-        unit: "",
-        default: "not told",
-        bounds: "",
-        variable: None,
-        meaning,
-        reason: "`lmt tune` writes it",
-    }
+    Field { name, kind, default: "not told", meaning, reason: "`lmt tune` writes it", ..ANY }
 }
 
 /// The keys of `[calibration]`.
@@ -313,16 +301,7 @@ const fn measured(
     unit: &'static str,
     meaning: &'static str,
 ) -> Field {
-    Field {
-        name,
-        kind,
-        unit,
-        default: "must be there",
-        bounds: "",
-        variable: None,
-        meaning,
-        reason: "`lmt tune` writes it",
-    }
+    Field { name, kind, unit, default: "must be there", meaning, reason: "`lmt tune` writes it", ..ANY }
 }
 
 /// The keys of `[[figure]]`.
@@ -337,7 +316,7 @@ pub(super) const FIGURE: &[Field] = &[
     },
     measured("off_cache", "true or false", "", "whether the buffers were out of the caches"),
     measured("bytes", "size", "bytes", "the message's length"),
-    measured("way", "text", "", "by which way: eager, or a mechanism and who copies, NAME:get"),
+    measured("way", "text", "", "by which path: eager, or a mechanism and who copies, NAME:get"),
     measured("median_ns", "whole number", "nanoseconds", "the median time of one transfer"),
 ];
 
@@ -373,7 +352,7 @@ pub(super) const CONTENTION: &[Field] = &[
             "message_byte_ns",
             "number",
             "nanoseconds",
-            "each byte of a long message, by the fastest way",
+            "each byte of a long message, by the fastest path",
         )
     },
     Field {
@@ -423,10 +402,10 @@ pub fn all_keys(known: &Known) -> Vec<Section> {
         section("[endpoint]", "sizes, bounds and times of an endpoint", endpoint.collect()),
         section(
             "[selection]",
-            "what the choice of ways needs apart from rules",
+            "what the choice of paths needs apart from rules",
             vec![DMA_MIN.entry(), readers, single_copy],
         ),
-        section("[[rule]]", "which ways messages take; in order, the first that fits speaks", fields(RULE)),
+        section("[[rule]]", "which paths messages take; in order, the first that fits speaks", fields(RULE)),
         section(
             "[[collective]]",
             "which algorithms collective operations take (collectives.md); in order, the first that fits and can do the call speaks",
@@ -472,8 +451,8 @@ fn entry(key: &Key, variable: Option<String>, default: &Value) -> Entry {
         Kind::PowerOfTwo { .. } => ("power of two", ""),
         Kind::Flag => ("true or false", ""),
         Kind::Cpu => ("whole number or \"none\"", ""),
-        Kind::Folder => ("path or \"none\"", ""),
-        Kind::Mechanisms => ("list of ways or \"auto\"", ""),
+        Kind::Folder => ("folder or \"none\"", ""),
+        Kind::Mechanisms => ("list of paths or \"auto\"", ""),
         Kind::Copies => ("text", ""),
         Kind::Word(_) => ("word", ""),
         _ => ("whole number", ""),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lmt_core::keys::{Key, Kind, Value};
+use lmt_core::config_key::{Key, Kind, Value};
 use lmt_core::mechanism::Model;
 use lmt_core::selection::{Reuse, Warmth};
 use proptest::option::of;
@@ -10,8 +10,9 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::known::{Known, MechanismFacts};
+use super::parsed::Parsed;
 use super::problem::Problem;
-use super::read::{Parsed, parse_file};
+use super::read::parse_file;
 use crate::collectives::{CollectiveRule, Misnamed};
 use crate::rules::{Authority, Bound, Rule, SingleCopy, Take};
 use crate::topology::Place;

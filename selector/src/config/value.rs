@@ -1,7 +1,7 @@
 //! Values of keys: read from TOML and from the environment, and shown.
 
 use lmt_core::config::{ConfigError, KEYS};
-use lmt_core::keys::{Kind, Value};
+use lmt_core::config_key::{Kind, Value};
 use toml::de::DeValue;
 
 use crate::nearest::nearest;
@@ -187,7 +187,7 @@ pub(super) fn from_toml(kind: Kind, value: &DeValue<'_>) -> Result<Value, Wrong>
 /// in its environment variable.
 ///
 /// ```
-/// use lmt_core::keys::Value;
+/// use lmt_core::config_key::Value;
 /// use lmt_selector::config::value_of;
 ///
 /// assert_eq!(value_of("eager_max_bytes", "8KiB"), Ok(Value::Number(8192)));

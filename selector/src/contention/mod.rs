@@ -26,5 +26,5 @@ mod text;
 
 pub use gamma::{Gamma, Quadratic};
 pub use machines::{BROADWELL, KNL, POWER8, PUBLISHED, Published};
-pub use parameters::{MOST_FACTOR, MOST_TIME, MessageCost, Parameters, Wrong};
+pub use parameters::{MAX_FACTOR, MAX_TIME, MessageCost, Parameters, Wrong};
 pub use text::write_contention;

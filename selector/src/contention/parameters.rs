@@ -3,9 +3,9 @@
 use super::Gamma;
 
 /// No figure of time is more, in its unit: with it every prediction is a number.
-pub const MOST_TIME: f64 = 1e9;
+pub const MAX_TIME: f64 = 1e9;
 /// No factor of gamma is more, and no coefficient of its curve.
-pub const MOST_FACTOR: f64 = 1e6;
+pub const MAX_FACTOR: f64 = 1e6;
 
 /// What a message through shared memory costs, which the paper's model leaves out.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -83,18 +83,18 @@ impl Parameters {
             ("message_us", message.start_us),
             ("message_byte_ns", message.byte_ns),
         ];
-        let is_time = |time: &f64| (0.0..=MOST_TIME).contains(time);
+        let is_time = |time: &f64| (0.0..=MAX_TIME).contains(time);
         if let Some((key, time)) = times.into_iter().find(|(_, time)| !is_time(time)) {
             return Err(Wrong(format!(
-                "`{key}` is {}; it must be a number from 0 to {MOST_TIME}",
+                "`{key}` is {}; it must be a number from 0 to {MAX_TIME}",
                 shown(time)
             )));
         }
-        let is_factor = |factor: &&f64| (0.0..=MOST_FACTOR).contains(*factor);
+        let is_factor = |factor: &&f64| (0.0..=MAX_FACTOR).contains(*factor);
         let fit = self.gamma.fit.map_or([1.0, 1.0], |fit| [fit.squared, fit.linear]);
         if let Some(factor) = self.gamma.measured.iter().chain(&fit).find(|factor| !is_factor(factor)) {
             return Err(Wrong(format!(
-                "a factor of gamma is {}; it must be a number from 0 to {MOST_FACTOR}",
+                "a factor of gamma is {}; it must be a number from 0 to {MAX_FACTOR}",
                 shown(*factor)
             )));
         }

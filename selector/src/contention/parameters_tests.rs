@@ -48,11 +48,11 @@ fn figures_that_mean_nothing_are_named() {
 #[test]
 fn the_most_that_figures_may_be_predicts_a_number() {
     let most = Parameters {
-        alpha_us: MOST_TIME,
-        byte_ns: MOST_TIME,
-        lock_us: MOST_TIME,
+        alpha_us: MAX_TIME,
+        byte_ns: MAX_TIME,
+        lock_us: MAX_TIME,
         page_bytes: 1,
-        gamma: Gamma::curve(MOST_FACTOR, MOST_FACTOR),
+        gamma: Gamma::curve(MAX_FACTOR, MAX_FACTOR),
         ..KNL.parameters.clone()
     };
     assert_eq!(most.check(), Ok(()));

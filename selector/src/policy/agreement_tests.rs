@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Model, Reach, SharedEnds};
-use lmt_core::mechanisms::Standing;
+use lmt_core::mechanism::{Abilities, MechanismStatus, Model, Reach, SharedEnds};
 use lmt_core::selection::{Hints, KnownMechanism, Message, Reuse, Source, Warmth};
 use proptest::collection::vec;
 use proptest::option::of;
@@ -135,14 +134,14 @@ fn mechanisms() -> impl Strategy<Value = Vec<KnownMechanism>> {
     ];
     let abilities = || (0..8u8).prop_map(Abilities::from_bits);
     let reach = || select(vec![Reach::AnyMemory, Reach::SharedBuffers]);
-    let times = || of(select(vec![1.0, SingleCopy::FAST_UP_TO, 4.0]));
-    vec((abilities(), abilities(), reach(), times()), list.len()).prop_map(move |standings| {
+    let times = || of(select(vec![1.0, SingleCopy::MAX_FAST_RATIO, 4.0]));
+    vec((abilities(), abilities(), reach(), times()), list.len()).prop_map(move |mechanism_status| {
         let known = |((name, models), found): ((&'static str, &'static [Model]), _)| {
             let (ours, theirs, reach, times_plain_copy) = found;
-            let standing = Standing { ours, theirs, reason: None };
+            let standing = MechanismStatus { ours, theirs, reason: None };
             KnownMechanism { reach, times_plain_copy, ..KnownMechanism::new(name, models, standing) }
         };
-        list.into_iter().zip(standings).map(known).collect()
+        list.into_iter().zip(mechanism_status).map(known).collect()
     })
 }
 
@@ -154,12 +153,12 @@ fn world() -> impl Strategy<Value = World> {
     let places = (cpus(), cpus(), vec(cpus(), 0..4));
     let own = proptest::sample::subsequence(vec!["a", "b"], 0..2);
     (settings(), select(&MACHINES[..]), places, mechanisms(), own, any::<[bool; 2]>()).prop_map(
-        |(configuration, machine, (here, there, processes), mechanisms, own, [has_eager, has_box])| {
+        |(configuration, machine, (here, there, processes), mechanisms, own, [has_eager, has_fast_box])| {
             let machine = Arc::new(Machine::synthetic(machine).unwrap());
             let config = configuration.config.clone();
             let policy = RulePolicy::new(Arc::new(configuration), machine.into()).with_own_mechanisms(own);
             let policy = if has_eager { policy } else { policy.without_eager() };
-            World { policy, config, here, there, processes, mechanisms, is_connected: true, has_box }
+            World { policy, config, here, there, processes, mechanisms, is_connected: true, has_fast_box }
         },
     )
 }

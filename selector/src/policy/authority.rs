@@ -1,6 +1,6 @@
 //! Who outranks whom where a key and rules speak of the same thing.
 
-use lmt_core::config::EAGER_MOST_BYTES;
+use lmt_core::config::EAGER_MAX_BYTES;
 use lmt_core::selection::Source;
 
 use super::pair::{Pair, is_for_all_messages};
@@ -25,7 +25,7 @@ pub(super) struct Eager<'a> {
     /// longer announced; `None` where no such rule stands in the way.
     pub cut: Option<Cut<'a>>,
     /// Whether all these would say more if the peer gave a fast box.
-    pub is_boxless: bool,
+    pub lacks_fast_box: bool,
 }
 
 /// What keeps messages out of cells.
@@ -53,9 +53,9 @@ impl<'a> Eager<'a> {
         match bound {
             Some((bytes, layer, cutting)) if bytes < uncut_bytes => {
                 let cut = Some(Cut { uncut_bytes, layer, rule: cutting });
-                Self { bytes, rule, cut, is_boxless: false }
+                Self { bytes, rule, cut, lacks_fast_box: false }
             }
-            _ => Self { bytes: uncut_bytes, rule, cut: None, is_boxless: false },
+            _ => Self { bytes: uncut_bytes, rule, cut: None, lacks_fast_box: false },
         }
     }
 
@@ -64,7 +64,7 @@ impl<'a> Eager<'a> {
         if self.bytes <= most_bytes {
             return self;
         }
-        Self { bytes: most_bytes, is_boxless: true, ..self }
+        Self { bytes: most_bytes, lacks_fast_box: true, ..self }
     }
 }
 
@@ -107,12 +107,12 @@ impl<'a> Pair<'a> {
     /// What is said first ends where an earlier rule for ways begins, and where a
     /// peer without a fast box would get more than its inbox is good for.
     pub(super) fn eager(&self) -> Option<Eager<'a>> {
-        let most_bytes = self.situation.most_eager_bytes();
+        let most_bytes = self.situation.largest_eager_bytes();
         let has_cells = self.policy.has_eager && !self.situation.is_one_sided;
-        has_cells.then(|| self.eager_in_a_box().within(most_bytes))
+        has_cells.then(|| self.eager_with_fast_box().within(most_bytes))
     }
 
-    fn eager_in_a_box(&self) -> Eager<'a> {
+    fn eager_with_fast_box(&self) -> Eager<'a> {
         let key_bytes = self.situation.config.eager_max_bytes;
         let Some(rank) = self.rank(&self.source_of("eager_max_bytes")) else {
             return Eager::new(key_bytes, None, None);
@@ -125,9 +125,9 @@ impl<'a> Pair<'a> {
             let mut from_zero: Bounded<'a> = None;
             for rule in &layer.rules {
                 if self.is_eager_here(rule) {
-                    let bytes = rule.up_to.map_or(EAGER_MOST_BYTES, |up_to| self.bytes_of(up_to));
+                    let bytes = rule.up_to.map_or(EAGER_MAX_BYTES, |up_to| self.bytes_of(up_to));
                     let bound = lower(bound, from_zero);
-                    return Eager::new(bytes.min(EAGER_MOST_BYTES), Some((layer, rule)), bound);
+                    return Eager::new(bytes.min(EAGER_MAX_BYTES), Some((layer, rule)), bound);
                 }
                 if !self.announces_here(rule) {
                     continue;
@@ -158,9 +158,9 @@ impl<'a> Pair<'a> {
     /// How many messages of one process may be read at once where this rule
     /// has spoken, and who says so. The key outranks rules of lower files, the
     /// rule that of its own.
-    pub(super) fn cap(&self, spoke: Option<(usize, &Rule)>) -> (u32, Source) {
+    pub(super) fn cap(&self, decided_by: Option<(usize, &Rule)>) -> (u32, Source) {
         let source = self.source_of("max_readers");
-        if let Some((at, rule)) = spoke
+        if let Some((at, rule)) = decided_by
             && let Some(max_readers) = rule.max_readers
             && self.rank(&source).is_some_and(|rank| at < rank.up_to)
         {

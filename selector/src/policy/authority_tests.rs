@@ -83,8 +83,8 @@ fn an_earlier_rule_for_ways_ends_cells_where_it_holds() {
     let one_file = || [vec![near.clone(), eager_rule(9, 64 * KIB)], vec![], vec![]];
     assert_eq!(world(1, one_file()).decide().eager_max_bytes(), KIB);
     assert_eq!(world(4, one_file()).decide().eager_max_bytes(), 64 * KIB);
-    let note = "cells end at 1 KiB and not at 64 KiB (/home/user/first.toml:9), for what is longer is \
-                announced by an earlier rule (/home/user/first.toml:3)";
+    let note = "cells end at 1 KiB and not at 64 KiB (/home/user/first.toml:9), since an earlier rule \
+                (/home/user/first.toml:3) has longer messages go by rendezvous";
     for bytes in [KIB, KIB + 1] {
         let explanation = world(1, one_file()).explain(&Message::of_bytes(bytes));
         assert_eq!(explanation.taken == Taken::Eager, bytes == KIB);
@@ -130,29 +130,32 @@ fn rules_that_ask_for_more_or_hold_nowhere_do_not_end_cells() {
 /// Whoever says how much goes in cells: an inbox carries less than a fast box.
 #[test]
 fn without_a_fast_box_cells_end_earlier() {
-    let boxless = |rules, key_bytes, boxless_bytes| {
+    let without_fast_box = |rules, key_bytes, boxless_bytes| {
         let mut world = World::new(with_rules([rules, vec![], vec![]]));
         world.config.eager_max_bytes = key_bytes;
-        world.config.boxless_eager_max_bytes = boxless_bytes;
-        World { has_box: false, ..world }
+        world.config.inbox_eager_max_bytes = boxless_bytes;
+        World { has_fast_box: false, ..world }
     };
-    assert_eq!(boxless(vec![], 64 * KIB, 32 * KIB).decide().eager_max_bytes(), 32 * KIB);
-    assert_eq!(boxless(vec![], 8 * KIB, 32 * KIB).decide().eager_max_bytes(), 8 * KIB);
-    assert_eq!(boxless(vec![eager_rule(9, 64 * KIB)], 0, 32 * KIB).decide().eager_max_bytes(), 32 * KIB);
+    assert_eq!(without_fast_box(vec![], 64 * KIB, 32 * KIB).decide().eager_max_bytes(), 32 * KIB);
+    assert_eq!(without_fast_box(vec![], 8 * KIB, 32 * KIB).decide().eager_max_bytes(), 8 * KIB);
+    assert_eq!(
+        without_fast_box(vec![eager_rule(9, 64 * KIB)], 0, 32 * KIB).decide().eager_max_bytes(),
+        32 * KIB
+    );
     let cut = vec![rule(3, Some(16 * KIB), None, &["copy"]), eager_rule(9, 64 * KIB)];
-    assert_eq!(boxless(cut, 0, 32 * KIB).decide().eager_max_bytes(), 16 * KIB);
+    assert_eq!(without_fast_box(cut, 0, 32 * KIB).decide().eager_max_bytes(), 16 * KIB);
 
-    let world = boxless(vec![], 64 * KIB, 32 * KIB);
+    let world = without_fast_box(vec![], 64 * KIB, 32 * KIB);
     let short = world.explain(&Message::of_bytes(32 * KIB));
     assert_eq!(short.taken, Taken::Eager);
-    assert!(short.rule.contains("32 KiB") && short.rule.contains("boxless_eager_max_bytes"), "{short}");
+    assert!(short.rule.contains("32 KiB") && short.rule.contains("inbox_eager_max_bytes"), "{short}");
     let long = world.explain(&Message::of_bytes(48 * KIB));
     assert_ne!(long.taken, Taken::Eager);
     let is_said = |note: &String| note.contains("no fast box") && note.contains("32 KiB");
     assert!(long.notes.iter().any(is_said), "{long}");
-    let boxed = World { has_box: true, ..world }.explain(&Message::of_bytes(48 * KIB));
-    assert_eq!(boxed.taken, Taken::Eager);
-    assert!(!boxed.notes.iter().any(is_said), "{boxed}");
+    let fast_box_present = World { has_fast_box: true, ..world }.explain(&Message::of_bytes(48 * KIB));
+    assert_eq!(fast_box_present.taken, Taken::Eager);
+    assert!(!fast_box_present.notes.iter().any(is_said), "{fast_box_present}");
 }
 
 /// The key, where no rule takes cells.
@@ -262,13 +265,12 @@ fn notes_say_why_what_was_asked_for_comes_later() {
     let mut configuration = with_rules([vec![capped], vec![], vec![]]);
     let crowded = Message { readers: 1, ..Message::of_bytes(2 * MIB) };
     let explanation = World::new(configuration.clone()).explain(&crowded);
-    let later =
-        "of the ways that the rule names those that work here come later: copy:get for the cap on readers";
+    let later = "the paths of the rule that work here come later: copy:get for the cap on readers";
     has_note(&explanation, later);
 
     configuration.layers[0].ranges = vec![range(7, "copy", None, Some(MIB))];
     let explanation = World::new(configuration.clone()).explain(&crowded);
-    let later = "of the ways that the rule names those that work here come later: copy:get for the length, \
+    let later = "the paths of the rule that work here come later: copy:get for the length, \
                  which is out of its range";
     has_note(&explanation, later);
 

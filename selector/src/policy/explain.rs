@@ -3,9 +3,8 @@
 use lmt_core::selection::{Explanation, Message, Source, Taken, Warmth};
 
 use super::authority::Eager;
-use super::notes::BOXLESS_KEY;
-use super::pair::{DMA_MIN_UNKNOWN_BYTES, Pair, Threshold, is_for_all_messages};
-use super::ways::{Plan, Spoke};
+use super::pair::{DMA_MIN_UNKNOWN_BYTES, INBOX_EAGER_KEY, Pair, Threshold, is_for_all_messages};
+use super::ways::{DecidedBy, Plan};
 use super::words::{self, heading, in_order, length};
 use crate::rules::{Layer, Take};
 
@@ -23,7 +22,7 @@ pub(super) struct Case<'p, 'a> {
 
 pub(super) fn explain(pair: &Pair<'_>, message: &Message) -> Explanation {
     let mut plan = pair.plan(message.bytes, message.variant());
-    plan.crowd(message.readers);
+    plan.apply_reader_limit(message.readers);
     let limit = pair.eager();
     let eager = limit.filter(|eager| message.bytes <= eager.bytes);
     let case = Case { pair, message, plan, eager, limit };
@@ -70,10 +69,11 @@ impl Case<'_, '_> {
         let by_rule = |layer: &Layer, line| words::source(layer, line);
         if let Some(eager) = &self.eager {
             return match eager.rule {
-                _ if eager.is_boxless => {
+                _ if eager.lacks_fast_box => {
                     let limit = length(eager.bytes);
-                    let rule = format!("messages up to {limit} travel in cells of an inbox ({BOXLESS_KEY})");
-                    (rule, self.pair.source_of(BOXLESS_KEY))
+                    let rule =
+                        format!("messages up to {limit} travel in cells of an inbox ({INBOX_EAGER_KEY})");
+                    (rule, self.pair.source_of(INBOX_EAGER_KEY))
                 }
                 Some((layer, rule)) => (self.pair.rule(rule), by_rule(layer, rule.line)),
                 None => {
@@ -84,8 +84,8 @@ impl Case<'_, '_> {
             };
         }
         let taken = self.plan.ways.first();
-        match self.plan.spoke {
-            Spoke::Names(names) => (
+        match self.plan.decided_by {
+            DecidedBy::Names(names) => (
                 match self.pair.rank_of_names() {
                     None => format!("mechanisms by name, whatever the rules say: {}", in_order(names)),
                     Some(_) => format!(
@@ -99,8 +99,8 @@ impl Case<'_, '_> {
                 "a mechanism that the program brings goes before the built-in rules".to_owned(),
                 Source::Call,
             ),
-            Spoke::Rule(layer, rule) => (self.pair.rule(rule), by_rule(layer, rule.line)),
-            Spoke::Nobody => {
+            DecidedBy::Rule(layer, rule) => (self.pair.rule(rule), by_rule(layer, rule.line)),
+            DecidedBy::Nobody => {
                 let rule = "no rule holds for it: the mechanisms in their order, the first that works";
                 (rule.to_owned(), Source::Default { line: None })
             }
@@ -114,12 +114,12 @@ impl Case<'_, '_> {
         }
         if !self.pair.situation.is_connected {
             notes.push(
-                "the two have not met: what works between them is found out when a message connects them"
+                "the two are not connected: what works between them is found out by the first message"
                     .to_owned(),
             );
         }
         notes.push(self.dma_min());
-        notes.extend(self.boxless());
+        notes.extend(self.without_fast_box());
         notes.extend(self.cut());
         notes.extend(self.without_a_rule());
         notes.extend(self.restricted());
@@ -167,8 +167,8 @@ impl Case<'_, '_> {
             return None;
         }
         let readers = self.message.readers;
-        let now = match self.plan.is_crowded(readers) {
-            true => format!("{readers} now, so ways by which the receiver reads come last"),
+        let now = match self.plan.is_at_reader_limit(readers) {
+            true => format!("{readers} now, so paths by which the receiver reads come last"),
             false => format!("{readers} now"),
         };
         Some(format!("at most {max_readers} other processes read this one at once ({cap_source}); {now}"))

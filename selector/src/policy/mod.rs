@@ -85,12 +85,12 @@ pub struct RulePolicy {
     /// All mechanisms that exist, also those that are left out.
     existing: Vec<String>,
     has_eager: bool,
-    interest: Interest,
+    interest: Dependencies,
 }
 
 /// What the rules make differences by; what they do not is not looked at.
 #[derive(Clone, Copy, Debug)]
-struct Interest {
+struct Dependencies {
     place: bool,
     dma_min: bool,
     processes: bool,
@@ -100,7 +100,7 @@ struct Interest {
     shared: bool,
 }
 
-impl Interest {
+impl Dependencies {
     fn of(configuration: &Configuration) -> Self {
         let rules = || configuration.layers.iter().flat_map(|layer| &layer.rules);
         let any = |condition: fn(&Rule) -> bool| rules().any(condition);
@@ -134,7 +134,7 @@ impl Interest {
 impl RulePolicy {
     /// A policy of this configuration on this machine.
     pub fn new(configuration: Arc<Configuration>, machine: MachineSource) -> Self {
-        let interest = Interest::of(&configuration);
+        let interest = Dependencies::of(&configuration);
         Self { configuration, machine, own: Vec::new(), existing: Vec::new(), has_eager: true, interest }
     }
 
@@ -155,7 +155,7 @@ impl RulePolicy {
     }
 
     /// For an endpoint without cells, whose embedder carries short messages
-    /// itself ([`lmt_core::door`]).
+    /// itself ([`lmt_core::device`]).
     #[must_use]
     pub const fn without_eager(mut self) -> Self {
         self.has_eager = false;

@@ -2,21 +2,18 @@
 //! is not what was asked for first.
 
 use super::explain::Case;
-use super::pair::fastest_single_copy;
-use super::ways::{Origin, Spoke, Way};
+use super::pair::{INBOX_EAGER_KEY, fastest_single_copy};
+use super::ways::{DecidedBy, Origin, Way};
 use super::words::{self, in_order, length};
 use crate::rules::{SingleCopy, Take};
 
-/// What bounds cells where a peer gives no fast box.
-pub(super) const BOXLESS_KEY: &str = "boxless_eager_max_bytes";
-
 impl Case<'_, '_> {
     /// That cells would carry more if the peer gave a fast box.
-    pub(super) fn boxless(&self) -> Option<String> {
-        let limit = self.limit.filter(|limit| limit.is_boxless)?;
-        let source = self.pair.source_of(BOXLESS_KEY);
+    pub(super) fn without_fast_box(&self) -> Option<String> {
+        let limit = self.limit.filter(|limit| limit.lacks_fast_box)?;
+        let source = self.pair.source_of(INBOX_EAGER_KEY);
         Some(format!(
-            "cells end at {} ({BOXLESS_KEY}, {source}), for the peer gives no fast box to this endpoint",
+            "cells end at {} ({INBOX_EAGER_KEY}, {source}), for the peer gives no fast box to this endpoint",
             length(limit.bytes)
         ))
     }
@@ -24,14 +21,14 @@ impl Case<'_, '_> {
     /// That cells would carry more without an earlier rule.
     pub(super) fn cut(&self) -> Option<String> {
         let limit = self.limit?;
-        let cut = limit.cut.filter(|_| !limit.is_boxless)?;
+        let cut = limit.cut.filter(|_| !limit.lacks_fast_box)?;
         let by = match limit.rule {
             Some((layer, rule)) => words::source(layer, rule.line),
             None => self.pair.source_of("eager_max_bytes"),
         };
         let cutting = words::source(cut.layer, cut.rule.line);
         Some(format!(
-            "cells end at {} and not at {} ({by}), for what is longer is announced by an earlier rule ({cutting})",
+            "cells end at {} and not at {} ({by}), since an earlier rule ({cutting}) has longer messages go by rendezvous",
             length(limit.bytes),
             length(cut.uncut_bytes),
         ))
@@ -52,21 +49,21 @@ impl Case<'_, '_> {
     /// That a lower file leaves mechanisms out, while a rule has set the order.
     pub(super) fn restricted(&self) -> Option<String> {
         let names = self.pair.situation.config.mechanisms.as_ref()?;
-        if self.eager.is_some() || !matches!(self.plan.spoke, Spoke::Rule(..)) {
+        if self.eager.is_some() || !matches!(self.plan.decided_by, DecidedBy::Rule(..)) {
             return None;
         }
         let source = self.pair.names_source();
         Some(format!("only what `mechanisms` names is used ({source}): {}", in_order(names)))
     }
 
-    fn taken_way(&self) -> Option<&Way<'_>> {
+    fn taken_path(&self) -> Option<&Way<'_>> {
         self.plan.ways.first().filter(|_| self.eager.is_none())
     }
 
     /// That the way taken is not one that the rule names, and why.
     pub(super) fn unusual(&self) -> Option<String> {
-        let taken = self.taken_way()?;
-        if !matches!(self.plan.spoke, Spoke::Rule(..)) || taken.origin != Origin::Usual {
+        let taken = self.taken_path()?;
+        if !matches!(self.plan.decided_by, DecidedBy::Rule(..)) || taken.origin != Origin::Usual {
             return None;
         }
         let all = self.plan.ways.iter().chain(&self.plan.beyond);
@@ -76,7 +73,7 @@ impl Case<'_, '_> {
                 Some(_) => " or is left by `mechanisms`",
                 None => "",
             };
-            return Some(format!("of the ways that the rule names none works here{or_left}"));
+            return Some(format!("no path that the rule names works here{or_left}"));
         }
         let names = |is_wanted: &dyn Fn(&Way<'_>) -> bool| {
             let wanted = named.iter().filter(|way| is_wanted(way));
@@ -93,19 +90,16 @@ impl Case<'_, '_> {
         if !crowded.is_empty() {
             reasons.push(format!("{crowded} for the cap on readers"));
         }
-        Some(format!(
-            "of the ways that the rule names those that work here come later: {}",
-            reasons.join("; ")
-        ))
+        Some(format!("the paths of the rule that work here come later: {}", reasons.join("; ")))
     }
 
     /// That the way taken is out of its own range, and why it is taken still.
     pub(super) fn out_of_range(&self) -> Option<String> {
-        let taken = self.taken_way()?;
+        let taken = self.taken_path()?;
         let (layer, range) = taken.out_of?;
         let has_others = self.plan.ways.iter().any(|way| way.known.tag != taken.known.tag);
         let still = if self.plan.ways.iter().any(Way::is_in_range) {
-            "but the cap on readers puts the ways behind that are within theirs"
+            "but the cap on readers puts the paths last that are within theirs"
         } else if has_others {
             "but nothing that works here is within its own range"
         } else {
@@ -131,12 +125,12 @@ impl Case<'_, '_> {
             return Some(format!("single copies are {}, as set by {source}", set.name()));
         }
         let Some(times) = fastest_single_copy(self.pair.situation) else {
-            return Some("single copies are slow: none works here that was looked at".to_owned());
+            return Some("single copies are slow: none that was measured works here".to_owned());
         };
         Some(format!(
             "single copies are {}: one takes {times:.1} times a plain copy's time here, and up to {} is fast",
             self.pair.single_copy.name(),
-            SingleCopy::FAST_UP_TO
+            SingleCopy::MAX_FAST_RATIO
         ))
     }
 }

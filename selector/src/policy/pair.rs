@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lmt_core::selection::{Situation, Source, Variant, Warmth, WayName};
+use lmt_core::selection::{PathName, Situation, Source, Variant, Warmth};
 
 use super::RulePolicy;
 use crate::configuration::DmaMinSetting;
@@ -172,7 +172,7 @@ pub(super) const fn is_for_all_messages(rule: &Rule) -> bool {
 
 /// Whether the name, or the family's, means the mechanism.
 pub(super) fn means(name: &str, mechanism: &str) -> bool {
-    WayName { name: name.to_owned(), model: None }.means_mechanism(mechanism)
+    PathName { name: name.to_owned(), model: None }.means_mechanism(mechanism)
 }
 
 fn threshold(policy: &RulePolicy, situation: &Situation<'_>, machine: Option<&Machine>) -> Threshold {
@@ -190,3 +190,6 @@ fn threshold(policy: &RulePolicy, situation: &Situation<'_>, machine: Option<&Ma
     });
     derived.map_or(Threshold::Unknown, Threshold::Derived)
 }
+
+/// What bounds cells where a peer gives no fast box.
+pub(super) const INBOX_EAGER_KEY: &str = "inbox_eager_max_bytes";

@@ -45,7 +45,7 @@ fn the_first_layer_with_a_rule_that_fits_speaks() {
     let world = World::new(configuration(vec![
         layer(Authority::User, vec![rule(3, Some(MIB), None, &["ring-wide"])]),
         layer(Authority::Calibration, vec![rule(9, Some(64 * KIB), None, &["copy:put"])]),
-        layer(Authority::Default, vec![rule(20, None, None, &["ring"])]),
+        layer(Authority::Default, vec![rule(20, None, None, &["ring", "copy"])]),
     ]));
     // A family's name means all of it.
     let ring = ["ring:cooperative", "ring-wide:cooperative", "copy:get", "copy:put"];
@@ -78,6 +78,24 @@ fn names_outrank_rules_and_leave_the_others_out() {
     let sentence = "LMT_MECHANISM in the environment does not name it";
     assert_eq!(not(&explanation, "other"), (Why::LeftOut, sentence.into()));
     assert_eq!(explanation.rule, "mechanisms by name, whatever the rules say: ring, copy:put in this order");
+}
+
+#[test]
+fn a_mechanism_without_a_place_in_the_built_in_rules_stands_before_the_next_of_the_list() {
+    let ways = |authority| {
+        let take = ["ring-wide", "last:get", "ring"];
+        let mut world = World::new(configuration(vec![layer(authority, vec![rule(1, None, None, &take)])]));
+        world.mechanisms.insert(1, known("new", &[Model::Get]));
+        world.mechanisms.push(known("last", &[Model::Put, Model::Get]));
+        world.mechanisms.push(known("newest", &[Model::Get]));
+        world.ways_of_bytes(MIB)
+    };
+    let wide = "ring-wide:cooperative";
+    let new = ["copy:get", "copy:put", "new:get"];
+    let expected = [&[wide, "last:get"][..], &new, &["ring:cooperative", "newest:get", "last:put"]].concat();
+    assert_eq!(ways(Authority::Default), expected);
+    let expected = [&[wide, "last:get", "ring:cooperative"][..], &new, &["last:put", "newest:get"]].concat();
+    assert_eq!(ways(Authority::User), expected);
 }
 
 #[test]
@@ -159,7 +177,7 @@ fn crowded_messages_take_ways_without_readers() {
     assert_eq!(world.ways(&message(2))[0], "ring:cooperative");
     let explanation = world.explain(&message(2));
     let cap = "at most 2 other processes read this one at once (/home/user/lmt.toml:4); \
-               2 now, so ways by which the receiver reads come last";
+               2 now, so paths by which the receiver reads come last";
     assert!(explanation.notes.iter().any(|note| note == cap), "{explanation}");
     assert_eq!(not(&explanation, "copy").0, Why::Crowded);
     let sentence = "2 messages of this process are being read already, and the cap is 2";
@@ -212,7 +230,7 @@ fn another_rule_names_the_mechanism_for_other_lengths() {
     let explanation = world.explain(&Message::of_bytes(MIB));
     let sentence = "the rules name it for messages above 2 MiB (the built-in default.toml:5)";
     assert_eq!(not(&explanation, "ring-wide"), (Why::OutOfRange, sentence.into()));
-    let sentence = "the rule does not name it; it is tried after those that it names";
+    let sentence = "the rule does not name it, and it is later in the list of mechanisms";
     assert_eq!(not(&explanation, "ring"), (Why::Later, sentence.into()));
 }
 
@@ -294,7 +312,7 @@ fn eager_rules_hold_by_place_and_never_beyond_a_mebibyte() {
 }
 
 #[test]
-fn a_door_has_no_cells() {
+fn a_layer_has_no_cells() {
     let mut world = World::new(Configuration::default());
     world.policy = world.policy.without_eager();
     assert_eq!(world.decide().eager_max_bytes(), 0);
@@ -358,7 +376,7 @@ fn a_rule_none_of_whose_ways_works_is_told() {
     let world = World::new(configuration(vec![layer(Authority::User, vec![rule(1, None, None, &["gone"])])]));
     let explanation = world.explain(&Message::of_bytes(MIB));
     assert_eq!(explanation.taken, Taken::By { mechanism: "copy".into(), model: Model::Get });
-    let note = "of the ways that the rule names none works here".to_owned();
+    let note = "no path that the rule names works here".to_owned();
     assert!(explanation.notes.contains(&note), "{explanation}");
 }
 
@@ -404,7 +422,7 @@ fn gets_and_puts_go_by_the_rule_for_their_length_and_so_many_processes() {
     let for_many = Rule { min_processes: Some(3), ..rule(4, None, Some(MIB), &["other:both"]) };
     let rules = vec![for_many, rule(7, None, Some(MIB), &["copy:put"]), rule(9, None, None, &["other"])];
     let mut world = World::new(configuration(vec![layer(Authority::User, rules)]));
-    let copies = |name| KnownMechanism { copies_declared: true, ..known(name, &[Model::Put]) };
+    let copies = |name| KnownMechanism { copies_registered: true, ..known(name, &[Model::Put]) };
     world.mechanisms = vec![known("ring", &[Model::Cooperative]), copies("copy"), copies("other")];
     let told = |world: &World, bytes| world.one_sided(Direction::Get).explain(&world.policy, bytes);
     let taken = |world: &World, bytes| (told(world, bytes).taken, told(world, bytes).source);
@@ -414,7 +432,7 @@ fn gets_and_puts_go_by_the_rule_for_their_length_and_so_many_processes() {
     assert_eq!(taken(&world, MIB + 1), (by("other"), at(9)));
     let explanation = told(&world, 1);
     assert_eq!(explanation.then, ["other:get"], "no cells and no models that are not asked for");
-    let sentence = "it moves messages and cannot reach a peer's declared memory".to_owned();
+    let sentence = "it moves messages and cannot reach a peer's registered memory".to_owned();
     assert_eq!(not(&explanation, "ring"), (Why::Unavailable, sentence));
     world.processes.push(cpu(2));
     assert_eq!(taken(&world, MIB), (by("other"), at(4)));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use lmt_core::config::Config;
 use lmt_core::cpu_set::CpuSet;
-use lmt_core::mechanism::{Abilities, Direction, Model, Unavailable};
-use lmt_core::mechanisms::Standing;
+use lmt_core::mechanism::{Abilities, Direction, MechanismStatus, Model, Unavailable};
 use lmt_core::selection::{
     Decisions, Explanation, KnownMechanism, Message, OneSided, Policy, Situation, Taken,
 };
@@ -23,13 +22,13 @@ pub const E5345: &str = "package:2 l2:2(size=4194304) core:2 pu:1";
 const ABLE: Abilities = Abilities { read: true, write: true, cooperate: true };
 
 pub fn known(name: &'static str, models: &'static [Model]) -> KnownMechanism {
-    let standing = Standing { ours: ABLE, theirs: ABLE, reason: None };
+    let standing = MechanismStatus { ours: ABLE, theirs: ABLE, reason: None };
     KnownMechanism::new(name, models, standing)
 }
 
 pub fn denied(name: &'static str) -> KnownMechanism {
     let reason = Unavailable { errno: libc_eperm(), sentence: format!("{name} was refused") };
-    let standing = Standing { reason: Some(reason), ..Standing::default() };
+    let standing = MechanismStatus { reason: Some(reason), ..MechanismStatus::default() };
     KnownMechanism { standing, ..known(name, &[Model::Get]) }
 }
 
@@ -99,7 +98,7 @@ pub struct World {
     pub processes: Vec<CpuSet>,
     pub mechanisms: Vec<KnownMechanism>,
     pub is_connected: bool,
-    pub has_box: bool,
+    pub has_fast_box: bool,
 }
 
 pub fn cpu(index: usize) -> CpuSet {
@@ -119,7 +118,7 @@ impl World {
             processes: vec![cpu(0), cpu(1)],
             mechanisms: mechanisms(),
             is_connected: true,
-            has_box: true,
+            has_fast_box: true,
         }
     }
 
@@ -131,7 +130,7 @@ impl World {
             mechanisms: &self.mechanisms,
             config: &self.config,
             is_connected: self.is_connected,
-            has_box: self.has_box,
+            has_fast_box: self.has_fast_box,
             is_one_sided: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use lmt_core::mechanism::{Model, Reach};
 use lmt_core::rendezvous::{Candidates, Choice};
-use lmt_core::selection::{KnownMechanism, Source, Variant, WayName};
+use lmt_core::selection::{KnownMechanism, PathName, Source, Variant};
 
 use super::pair::Pair;
 use crate::rules::{Authority, Layer, MechanismRange, Rule, Take};
@@ -16,6 +16,8 @@ pub(super) enum Origin {
     Shared,
     /// It is named.
     Named,
+    /// A built-in rule does not name it; the list of mechanisms has it here.
+    Listed,
     /// It works.
     Usual,
 }
@@ -50,7 +52,7 @@ impl Way<'_> {
 
 /// Who has set the order.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Spoke<'a> {
+pub(super) enum DecidedBy<'a> {
     /// The configuration names mechanisms, and no rule of a higher file fits.
     Names(&'a [String]),
     /// A rule.
@@ -62,7 +64,7 @@ pub(super) enum Spoke<'a> {
 /// All that is decided for messages of one kind and length.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<'a> {
-    pub spoke: Spoke<'a>,
+    pub decided_by: DecidedBy<'a>,
     /// The best first, before the cap on readers.
     pub ways: Vec<Way<'a>>,
     /// What works beyond so many as a message can try.
@@ -76,14 +78,14 @@ pub(super) struct Plan<'a> {
 
 impl Plan<'_> {
     /// Whether others read as many messages of this process as they may.
-    pub(super) const fn is_crowded(&self, readers: u32) -> bool {
+    pub(super) const fn is_at_reader_limit(&self, readers: u32) -> bool {
         readers >= self.max_readers
     }
 
     /// Puts the ways in order for a message while so many are being read, as
     /// [`lmt_core::selection::Decisions::candidates`] does.
-    pub(super) fn crowd(&mut self, readers: u32) {
-        if self.is_crowded(readers) {
+    pub(super) fn apply_reader_limit(&mut self, readers: u32) {
+        if self.is_at_reader_limit(readers) {
             self.ways.sort_by_key(|way| way.model.reads_sender());
         }
     }
@@ -95,14 +97,14 @@ impl<'a> Pair<'a> {
         let all = self.layers().len();
         let Some(names) = &self.situation.config.mechanisms else {
             return match self.rule_for(bytes, variant, all) {
-                Some(spoke) => self.plan_by_rule(bytes, variant, spoke, None),
+                Some(decided_by) => self.plan_by_rule(bytes, variant, decided_by, None),
                 None => self.plan_by_order(bytes, variant),
             };
         };
         let rank = self.rank_of_names();
-        let spoke = rank.and_then(|rank| self.rule_for(bytes, variant, rank.above));
-        match spoke {
-            Some(spoke) => self.plan_by_rule(bytes, variant, spoke, Some(names)),
+        let decided_by = rank.and_then(|rank| self.rule_for(bytes, variant, rank.above));
+        match decided_by {
+            Some(decided_by) => self.plan_by_rule(bytes, variant, decided_by, Some(names)),
             None => self.plan_by_names(bytes, variant, names),
         }
     }
@@ -128,8 +130,11 @@ impl<'a> Pair<'a> {
         }
         if let Take::Ways(ways) = &rule.take {
             ways.iter().for_each(|name| list.add(name, Origin::Named));
+            if layer.authority == Authority::Default && names.is_none() {
+                list.add_unnamed(ways);
+            }
         }
-        match names.map(ways_of_names) {
+        match names.map(paths_of_names) {
             None => list.add_all(Origin::Usual),
             Some(names) => {
                 let is_left = |way: &Way<'_>| names.iter().any(|name| name.means(way.known.name, way.model));
@@ -143,26 +148,26 @@ impl<'a> Pair<'a> {
             _ => self.layers().len(),
         };
         let (ways, beyond) = self.in_range_first(list.ways, bytes, at + 1, others);
-        Plan { spoke: Spoke::Rule(layer, rule), ways, beyond, max_readers, cap_source, passed: at }
+        Plan { decided_by: DecidedBy::Rule(layer, rule), ways, beyond, max_readers, cap_source, passed: at }
     }
 
     /// What is named and nothing else. Set in a file, it heeds what this file
     /// and higher ones say of the lengths of mechanisms.
     fn plan_by_names(&self, bytes: u64, variant: Variant, names: &'a [String]) -> Plan<'a> {
         let mut list = List::new(self, variant);
-        ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+        paths_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
         if list.ways.is_empty() {
             // Nothing else may be taken, so what is not known to reach the memory
             // of both is tried, or says why it does not.
             list.any_memory = true;
-            ways_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
+            paths_of_names(names).iter().for_each(|name| list.add(name, Origin::Named));
         }
         let rank = self.rank_of_names();
         let (max_readers, cap_source) = self.cap_of_names();
         let heard = rank.map_or(0, |rank| rank.up_to);
         let (ways, beyond) = self.in_range_first(list.ways, bytes, heard, heard);
         let passed = rank.map_or(0, |rank| rank.above);
-        Plan { spoke: Spoke::Names(names), ways, beyond, max_readers, cap_source, passed }
+        Plan { decided_by: DecidedBy::Names(names), ways, beyond, max_readers, cap_source, passed }
     }
 
     fn plan_by_order(&self, bytes: u64, variant: Variant) -> Plan<'a> {
@@ -173,7 +178,7 @@ impl<'a> Pair<'a> {
         let (max_readers, cap_source) = self.cap(None);
         let passed = self.layers().len();
         let (ways, beyond) = self.in_range_first(list.ways, bytes, passed, passed);
-        Plan { spoke: Spoke::Nobody, ways, beyond, max_readers, cap_source, passed }
+        Plan { decided_by: DecidedBy::Nobody, ways, beyond, max_readers, cap_source, passed }
     }
 
     /// Puts mechanisms outside of their own ranges behind the others, and takes
@@ -207,7 +212,7 @@ fn rule_names_shared(pair: &Pair<'_>, rule: &Rule) -> bool {
 }
 
 /// The ways that names mean. What is none was refused when it was read.
-fn ways_of_names(names: &[String]) -> Vec<WayName> {
+fn paths_of_names(names: &[String]) -> Vec<PathName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
@@ -226,12 +231,33 @@ impl<'p, 'a> List<'p, 'a> {
     }
 
     /// Adds what a name means, in the usual order.
-    fn add(&mut self, name: &WayName, origin: Origin) {
+    fn add(&mut self, name: &PathName, origin: Origin) {
         for known in self.pair.situation.mechanisms.iter().filter(|k| name.means_mechanism(k.name)) {
             match name.model {
                 Some(model) => self.push(known, model, origin),
                 None => self.push_models(known, origin),
             }
+        }
+    }
+
+    /// Adds the mechanisms that these names do not mean, each before the named one that
+    /// comes next in the usual order: so a mechanism without a place in the built-in rules
+    /// has one by its registration.
+    fn add_unnamed(&mut self, names: &[PathName]) {
+        let all = self.pair.situation.mechanisms;
+        for (at, known) in all.iter().enumerate() {
+            if names.iter().any(|name| name.means_mechanism(known.name)) {
+                continue;
+            }
+            let before = self.ways.len();
+            self.push_models(known, Origin::Listed);
+            let added = self.ways.len() - before;
+            let is_of = |way: &Way<'_>, next: &KnownMechanism| {
+                way.origin == Origin::Named && way.known.tag == next.tag
+            };
+            let mut next = all[at + 1..].iter();
+            let place = next.find_map(|next| self.ways.iter().position(|way| is_of(way, next)));
+            self.ways[place.unwrap_or(before)..].rotate_right(added);
         }
     }
 
@@ -241,7 +267,7 @@ impl<'p, 'a> List<'p, 'a> {
         let is_wanted = |known: &&KnownMechanism| match origin {
             Origin::Own => own.iter().any(|mine| mine == known.name),
             Origin::Shared => known.reach != Reach::AnyMemory,
-            Origin::Named | Origin::Usual => true,
+            Origin::Named | Origin::Listed | Origin::Usual => true,
         };
         for known in self.pair.situation.mechanisms.iter().filter(is_wanted) {
             self.push_models(known, origin);

@@ -4,7 +4,7 @@ use lmt_core::selection::{KnownMechanism, NOT_SHARED, NotTaken, Source, Warmth, 
 
 use super::explain::Case;
 use super::pair::means;
-use super::ways::{Origin, Spoke, Way};
+use super::ways::{DecidedBy, Origin, Way};
 use super::words::{self, length, time};
 use crate::rules::{Authority, Figure, Layer, Take};
 
@@ -47,7 +47,7 @@ impl<'a> Case<'_, 'a> {
     /// Why no message of this kind goes by it.
     fn never(&self, known: &KnownMechanism) -> Option<Reason> {
         if !self.pair.situation.is_connected {
-            return Some((Why::Unknown, "the two have not met yet".to_owned()));
+            return Some((Why::Unknown, "the two are not connected yet".to_owned()));
         }
         if !known.is_available() {
             let reason = known.standing.reason.as_ref();
@@ -65,7 +65,7 @@ impl<'a> Case<'_, 'a> {
         }
         let is_beyond = self.plan.beyond.iter().any(|way| way.known.tag == known.tag);
         Some(match is_beyond {
-            true => (Why::Later, "there are more ways than one message can try".to_owned()),
+            true => (Why::Later, "there are more paths than one message can try".to_owned()),
             false => (Why::LeftOut, self.left_out("does not name what of it works")),
         })
     }
@@ -77,7 +77,7 @@ impl<'a> Case<'_, 'a> {
     /// Why this message goes by another, though it could go by this.
     fn not_now(&self, known: &'a KnownMechanism, taken: Option<&Way<'a>>) -> Reason {
         let Some(taken) = taken else {
-            return (Why::Later, "it stands later in the order".to_owned());
+            return (Why::Later, "it comes later in the order".to_owned());
         };
         let figures = self.measured(known, taken);
         let measured = figures.as_ref().map(|figures| figures.sentence.as_str());
@@ -91,7 +91,7 @@ impl<'a> Case<'_, 'a> {
         if let Some(reason) = self.out_of_own_range(known, taken) {
             return reason;
         }
-        if let Spoke::Rule(layer, _) = self.plan.spoke
+        if let DecidedBy::Rule(layer, _) = self.plan.decided_by
             && layer.authority == Authority::Calibration
             && let Some(figures) = figures.as_ref().filter(|figures| figures.is_slower)
         {
@@ -100,12 +100,15 @@ impl<'a> Case<'_, 'a> {
         if let Some(sentence) = self.out_of_rules(known) {
             return (Why::OutOfRange, with_figures(sentence));
         }
-        let is_named = self.ways_of(known).any(|way| way.origin == Origin::Named);
-        let sentence = match self.plan.spoke {
-            Spoke::Names(_) => "it is named later",
-            Spoke::Rule(..) if is_named => "the rule names it later",
-            Spoke::Rule(..) => "the rule does not name it; it is tried after those that it names",
-            Spoke::Nobody => "it stands later in the order",
+        let is_of = |origin| self.ways_of(known).any(|way| way.origin == origin);
+        let sentence = match self.plan.decided_by {
+            DecidedBy::Names(_) => "it is named later",
+            DecidedBy::Rule(..) if is_of(Origin::Named) => "the rule names it later",
+            DecidedBy::Rule(..) if is_of(Origin::Listed) => {
+                "the rule does not name it, and it is later in the list of mechanisms"
+            }
+            DecidedBy::Rule(..) => "the rule does not name it; it is tried after those that it names",
+            DecidedBy::Nobody => "it comes later in the order",
         };
         (Why::Later, with_figures(sentence.to_owned()))
     }
@@ -114,7 +117,7 @@ impl<'a> Case<'_, 'a> {
     /// receiver reads, which too many do.
     fn crowded(&self, known: &KnownMechanism, taken: &Way<'_>) -> Option<Reason> {
         let readers = self.message.readers;
-        if taken.model.reads_sender() || !self.plan.is_crowded(readers) {
+        if taken.model.reads_sender() || !self.plan.is_at_reader_limit(readers) {
             return None;
         }
         let uncrowded = self.pair.plan(self.message.bytes, self.message.variant()).ways;
@@ -141,7 +144,7 @@ impl<'a> Case<'_, 'a> {
     /// The rule that spoke does not name it, and one beside that would, for
     /// other lengths.
     fn out_of_rules(&self, known: &KnownMechanism) -> Option<String> {
-        let Spoke::Rule(layer, spoke) = self.plan.spoke else { return None };
+        let DecidedBy::Rule(layer, decided_by) = self.plan.decided_by else { return None };
         if self.ways_of(known).any(|way| way.origin == Origin::Named) {
             return None;
         }
@@ -149,7 +152,7 @@ impl<'a> Case<'_, 'a> {
         let variant = self.message.variant();
         let bytes = self.message.bytes;
         let other = layer.rules.iter().find(|rule| {
-            rule.line != spoke.line
+            rule.line != decided_by.line
                 && names_it(&rule.take)
                 && self.pair.holds_for(rule, variant)
                 && !self.pair.is_within(rule.above, rule.up_to, bytes)
@@ -178,15 +181,15 @@ impl Case<'_, '_> {
     fn measured_by(&self, layer: &Layer, known: &KnownMechanism, taken: &Way<'_>) -> Option<Figures> {
         let place = self.pair.place;
         // A rule speaks of what was measured for messages like this.
-        let (is_many, is_cold) = match self.plan.spoke {
-            Spoke::Rule(_, rule) => (rule.min_processes.is_some(), rule.warmth == Some(Warmth::Cold)),
+        let (is_many, is_cold) = match self.plan.decided_by {
+            DecidedBy::Rule(_, rule) => (rule.min_processes.is_some(), rule.warmth == Some(Warmth::Cold)),
             _ => (false, false),
         };
         let fits = |figure: &&Figure| {
             figure.place == place && (figure.pairs > 1) == is_many && figure.off_cache == is_cold
         };
-        let taken_way = taken.name();
-        let theirs = layer.figures.iter().filter(fits).filter(|figure| figure.way == taken_way);
+        let taken_path = taken.name();
+        let theirs = layer.figures.iter().filter(fits).filter(|figure| figure.way == taken_path);
         let ways: Vec<String> = self.ways_of(known).map(Way::name).collect();
         let best_at = |bytes| {
             let ours =

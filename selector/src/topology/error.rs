@@ -84,8 +84,18 @@ pub enum TopologyError {
         value: String,
     },
 
-    /// hwloc described no CPU.
-    #[error("hwloc found no CPU in {origin}: give a machine with at least one that is online")]
+    /// A variable of hwloc's, in a build without it.
+    #[error(
+        "{variable} is set, which only hwloc reads, and this lmt was built without hwloc: \
+         unset it, or build with the feature hwloc"
+    )]
+    WithoutHwloc {
+        /// Which variable.
+        variable: &'static str,
+    },
+
+    /// No CPU was described.
+    #[error("no CPU was found in {origin}: give a machine with at least one that is online")]
     NoCpu {
         /// What was described.
         origin: String,

@@ -10,7 +10,7 @@ use super::sys::{Loaded, Unloaded};
 use super::{Machine, Source, TopologyError, synthetic, sys, xml};
 
 /// A machine longer than this is none: hwloc takes some KiB for each CPU.
-const MOST_XML_BYTES: u64 = 64 << 20;
+const MAX_XML_BYTES: u64 = 64 << 20;
 
 /// hwloc's plugins parse XML with a library that wants its first use to be
 /// alone; reading a machine is rare, so all of them are.
@@ -140,7 +140,7 @@ fn checked_xml(origin: &'static str, path: &Path) -> Result<String, TopologyErro
         return Err(unreadable(io::Error::other("standard input belongs to the program")));
     }
     let broken = |reason| TopologyError::Xml { origin, path: path.to_owned(), reason };
-    let bytes = lmt_core::bounded_file::read(path, MOST_XML_BYTES).map_err(unreadable)?;
+    let bytes = lmt_core::bounded_file::read(path, MAX_XML_BYTES).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| broken("it is no UTF-8 text".to_owned()))?;
     xml::check(&text).map_err(broken)?;
     Ok(text)

@@ -66,9 +66,9 @@ proptest! {
             prop_assert!(!dma_min.to_string().is_empty());
         }
         // One more process never raises the threshold.
-        let crowd: Vec<CpuSet> = group.iter().chain([&receiver]).copied().collect();
+        let apply_reader_limit: Vec<CpuSet> = group.iter().chain([&receiver]).copied().collect();
         let bytes = |group: &[CpuSet]| DmaMin::by_processes(&machine, &receiver, group).map(|d| d.bytes);
-        prop_assert!(bytes(&crowd) <= bytes(&group));
+        prop_assert!(bytes(&apply_reader_limit) <= bytes(&group));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! From hwloc's objects to plain data.
+//! From objects to plain data.
 
 use std::collections::{HashMap, HashSet};
 
 use lmt_core::cpu_set::CpuSet;
 
-use super::sys::{Loaded, Object, Type};
+use super::objects::{Object, Objects, Type};
 use super::{Cache, Cpu, Machine, Part, Source, TopologyError};
 
 /// As many of these CPUs as a set holds.
@@ -18,7 +18,7 @@ fn positions(parts: &[Part]) -> HashMap<usize, usize> {
 }
 
 /// The objects of a type, with those of their CPUs that a set holds.
-fn parts(topology: &Loaded, object_type: Type) -> Vec<Part> {
+fn parts(topology: &impl Objects, object_type: Type) -> Vec<Part> {
     let described = |object: Object| Part { os_index: object.os_index, cpus: set_of(&object.cpus) };
     topology.objects(object_type).into_iter().map(described).collect()
 }
@@ -30,7 +30,7 @@ fn with_cpus(mut parts: Vec<Part>) -> Vec<Part> {
 
 /// All data and unified caches by level. Cores are counted over all CPUs, also
 /// those beyond what a set holds; a CPU without a core is one.
-fn caches(topology: &Loaded) -> Vec<Cache> {
+fn caches(topology: &impl Objects) -> Vec<Cache> {
     let cores = topology.objects(Type::CORE);
     let core_of: HashMap<u32, usize> = cores
         .iter()
@@ -74,8 +74,8 @@ fn rooms(numa_nodes: &[Part], packages: &[Part], online: &CpuSet) -> Vec<CpuSet>
 }
 
 impl Machine {
-    /// Copies what hwloc loaded.
-    pub(super) fn copy_of(topology: &Loaded, source: Source) -> Result<Self, TopologyError> {
+    /// Copies what hwloc or the kernel's files describe.
+    pub(super) fn copy_of(topology: &impl Objects, source: Source) -> Result<Self, TopologyError> {
         let pus: Vec<u32> = topology.objects(Type::PU).into_iter().filter_map(|pu| pu.os_index).collect();
         let online = set_of(&pus);
         if online.is_empty() {

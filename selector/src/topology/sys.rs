@@ -1,15 +1,8 @@
 //! The few functions of libhwloc 2 that a snapshot needs.
 //!
-//! The crate hwloc2 finds the library and brings the link, but its own calls
-//! are of no use here (2.2.0): they offer neither synthetic nor XML input, nor
-//! the allowed set, nor `is_thissystem`; NUMA nodes, which hwloc 2 keeps at a
-//! negative depth, make them fail; its structure of an object lacks
-//! `symmetric_subtree`, so that `memory_arity` reads another field; an object's
-//! name frees hwloc's own string and its `Display` writes 64 bytes into one;
-//! and what hwloc answers becomes a Rust enum unchecked, which the renumbered
-//! types of hwloc 3 would make undefined behaviour. Here types are numbers, of
-//! which the known ones are asked for, and the library's version is checked
-//! before anything else.
+//! The build script finds the library. Types are numbers, of which the known ones
+//! are asked for, and the library's version is checked before anything else:
+//! hwloc 3 renumbers types.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
@@ -17,24 +10,7 @@ use std::io;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 
-// Brings `-lhwloc`.
-use hwloc2 as _;
-
-/// An object type by hwloc 2's number (`hwloc_obj_type_t`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Type(c_uint);
-
-impl Type {
-    pub(super) const MACHINE: Self = Self(0);
-    pub(super) const PACKAGE: Self = Self(1);
-    pub(super) const CORE: Self = Self(2);
-    pub(super) const PU: Self = Self(3);
-    pub(super) const NUMA_NODE: Self = Self(13);
-
-    /// The data or unified caches of a level from 1 to 5, with the level.
-    pub(super) const CACHES: [(u8, Self); 5] =
-        [(1, Self(4)), (2, Self(5)), (3, Self(6)), (4, Self(7)), (5, Self(8))];
-}
+use super::objects::{Object, Objects, Type};
 
 /// The beginning of `struct hwloc_obj`, as far as it is read here. The same in
 /// every hwloc 2, whose ABI this is; [`Unloaded::new`] refuses any other.
@@ -100,6 +76,7 @@ struct Bitmap {
 
 // SAFETY: each declaration is that of hwloc.h or hwloc/bitmap.h of hwloc 2.0 to
 // 2.12, with the enum types as the unsigned int that C gives them.
+#[link(name = "hwloc")]
 unsafe extern "C" {
     safe fn hwloc_get_api_version() -> c_uint;
     fn hwloc_topology_init(topology: *mut *mut c_void) -> c_int;
@@ -210,32 +187,16 @@ impl Unloaded {
     }
 }
 
-/// One object, copied.
-#[derive(Debug, Clone)]
-pub(super) struct Object {
-    /// The system's number, `None` where it gives none.
-    pub(super) os_index: Option<u32>,
-    /// The CPUs of the topology in it, by the system's numbers, ascending.
-    pub(super) cpus: Vec<u32>,
-    /// The CPUs in it with those that are offline or unknown.
-    pub(super) complete_cpus: Vec<u32>,
-    /// For a cache, its size in bytes, 0 where hwloc does not know it.
-    pub(super) cache_bytes: u64,
-}
-
 /// A topology that can be read.
 pub(super) struct Loaded(Handle);
 
-impl Loaded {
-    /// Whether it describes the machine that runs this.
-    pub(super) fn is_this_system(&self) -> bool {
+impl Objects for Loaded {
+    fn is_this_system(&self) -> bool {
         // SAFETY: a loaded topology.
         unsafe { hwloc_topology_is_thissystem(self.0.0.as_ptr()) == 1 }
     }
 
-    /// The CPUs that this process may use, as far as cgroups say; `None` when
-    /// nobody said.
-    pub(super) fn allowed(&self) -> Option<Vec<u32>> {
+    fn allowed(&self) -> Option<Vec<u32>> {
         // SAFETY: a loaded topology.
         let bitmap = unsafe { hwloc_topology_get_allowed_cpuset(self.0.0.as_ptr()) };
         // SAFETY: null or a set that lives as long as the topology, which is
@@ -243,8 +204,7 @@ impl Loaded {
         unsafe { members(bitmap) }
     }
 
-    /// All objects of a type; none when the topology has none.
-    pub(super) fn objects(&self, object_type: Type) -> Vec<Object> {
+    fn objects(&self, object_type: Type) -> Vec<Object> {
         let topology = self.0.0.as_ptr();
         // SAFETY: a loaded topology; a number that it does not know is answered
         // with HWLOC_TYPE_DEPTH_UNKNOWN.

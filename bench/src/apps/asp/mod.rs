@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use lmt_collectives::{Algorithm, GroupError, Operation};
 
+use super::application::{AppError, Application, Finding, Round, Watch};
 use super::comm::Comm;
 use super::is::keys::part;
-use super::job::{AppError, Application, Finding, Round, Watch};
 use super::words::{from_words, words, words_mut};
 use crate::error::BenchError;
 use crate::memory::{Held, Memory};

@@ -14,8 +14,8 @@ use lmt_collectives::{Algorithm, Block, GroupError, Operation};
 
 pub use class::{Class, ITERATIONS};
 
+use super::application::{AppError, Application, Finding, Round, Watch};
 use super::comm::Comm;
-use super::job::{AppError, Application, Finding, Round, Watch};
 use super::words::{Word, from_words, to_words, words, words_mut};
 use crate::error::BenchError;
 use crate::memory::{Held, Memory};

@@ -10,21 +10,24 @@ mod show;
 use std::path::{Path, PathBuf};
 
 use super::args::PeersArgs;
-use super::jobs::{Mode, Wanted, jobs};
-use super::measure::{Listener, Measuring, Peer};
+use super::jobs::jobs;
+use super::measure::Measuring;
+use super::peer::Peer;
 use super::provider::Provider;
-use super::result::{Role, Row, SizeTimes};
+use super::result::{Role, Row};
 use super::show::{PeerCard, Scene};
+use super::shown::Shown;
 use super::transport::{self, ALL, PROVIDER_PATH, Transport};
+use super::wanted::{Mode, Wanted};
 use super::{Comparison, tell};
-use crate::cli::MeasuringArgs;
-use crate::commands::{complain, print};
+use crate::console::{complain, print};
 use crate::engine::LeftOut;
 use crate::environment::{Environment, allowed_cpus};
 use crate::error::BenchError;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
 use crate::memory::Memory;
+use crate::options::MeasuringArgs;
 use crate::own_folder::OwnFolder;
 use crate::patterns::Pattern;
 use crate::progress::Progress;
@@ -88,7 +91,10 @@ fn name_of(mpi: &str, transport: Transport) -> String {
 }
 
 /// A variable that is set already would choose for all transports.
-fn nothing_chosen(is_set: impl Fn(&str) -> bool) -> Result<(), BenchError> {
+///
+/// # Errors
+/// There is one.
+pub(crate) fn nothing_chosen(is_set: impl Fn(&str) -> bool) -> Result<(), BenchError> {
     let names = transport::choosing();
     match names.into_iter().find(|name| is_set(name)) {
         Some(name) => Err(BenchError::Failure(format!(
@@ -128,8 +134,9 @@ impl Run<'_> {
         let told = folder.path().join("statistics");
         let (contenders, left_out) = contenders(self.peer, provider, &told);
         let cores = allowed_cpus()?.len();
-        let mut listener = Quiet(self.progress);
-        let measuring = Measuring::start(self.job, &contenders, cores, self.interrupt, &mut listener)?;
+        // Sizes are shown all at once, later.
+        let shown = Shown::new(self.progress);
+        let measuring = Measuring::start(self.job, &contenders, cores, self.interrupt, &shown)?;
         let rows: Vec<Row> = measuring.run()?.iter().filter_map(Row::of).collect();
         if rows.is_empty() {
             return Err(BenchError::Failure("it could not be measured over lmt".into()));
@@ -164,27 +171,6 @@ fn contenders(peer: &Peer, provider: &Provider, told: &Path) -> (Vec<Peer>, Vec<
         }
     }
     (contenders, left_out)
-}
-
-/// Shows how far it is; sizes are shown all at once, later.
-struct Quiet<'a>(&'a Progress);
-
-impl Listener for Quiet<'_> {
-    fn begin(&mut self) -> Result<(), BenchError> {
-        Ok(())
-    }
-
-    fn progress(&mut self, done: u64, total: u64) {
-        self.0.show(done, total);
-    }
-
-    fn note(&mut self, sentence: &str) {
-        self.0.suspend(|| complain(sentence));
-    }
-
-    fn size(&mut self, _: &SizeTimes) -> Result<(), BenchError> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]

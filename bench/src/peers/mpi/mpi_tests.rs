@@ -2,12 +2,13 @@ use std::ffi::OsString;
 
 use super::super::figures::Figure;
 use super::super::installation::{Installation, Kind};
+use super::super::result::SizeTimes;
 use super::super::result::Times;
 use super::judge::judge;
 use super::*;
 use crate::cli::{Command, Parsed, parse};
 use crate::doctor::fixture::Files;
-use crate::job::WayCount;
+use crate::job::PathCount;
 
 fn asked(arguments: &[&str]) -> Result<(PeersArgs, MeasuringArgs), BenchError> {
     match parse(["lmt", "compare", "--mpi"].iter().chain(arguments).map(Into::into))? {
@@ -40,7 +41,7 @@ fn size(bytes: u64, times: [f64; 3]) -> SizeTimes {
     SizeTimes { bytes, iterations: 5, times, ways: Vec::new(), verified_messages: 0 }
 }
 
-fn measured(sizes: &[SizeTimes], received: Vec<WayCount>) -> Measured {
+fn measured(sizes: &[SizeTimes], received: Vec<PathCount>) -> Measured {
     let (args, measuring) = asked(&["--pin", "none"]).unwrap();
     let settings = job(&args, &measuring).unwrap();
     let rows = sizes.iter().filter_map(Row::of).collect();
@@ -51,8 +52,8 @@ fn measured(sizes: &[SizeTimes], received: Vec<WayCount>) -> Measured {
     }
 }
 
-fn moved(bytes: u64) -> Vec<WayCount> {
-    vec![WayCount { way: "ring".into(), messages: 9, bytes }]
+fn moved(bytes: u64) -> Vec<PathCount> {
+    vec![PathCount { way: "ring".into(), messages: 9, bytes }]
 }
 
 fn verdicts(figures: &[Figure]) -> Vec<Option<bool>> {

@@ -8,6 +8,7 @@ use super::super::show::{PeerCard, begin_all, title};
 use super::super::transport::{ALL, Transport};
 use super::judge::{is_long, mean, over};
 use super::{Measured, name_of};
+use crate::console::written;
 use crate::error::BenchError;
 use crate::output::usec;
 use crate::sizes::human;
@@ -23,9 +24,7 @@ pub fn table(
     figures: &[Figure],
     is_first: bool,
 ) -> Result<String, BenchError> {
-    let mut out = Vec::new();
-    write(&mut out, card, measured, is_first).map_err(|error| BenchError::from_output(&error))?;
-    Ok(String::from_utf8_lossy(&out).into_owned() + &figures::text(figures) + "\n")
+    Ok(written(|out| write(out, card, measured, is_first))? + &figures::text(figures) + "\n")
 }
 
 fn write(out: &mut dyn Write, card: &PeerCard, measured: &Measured, is_first: bool) -> io::Result<()> {

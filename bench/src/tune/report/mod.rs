@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use lmt_selector::calibration::{Calibration, Course, CourseRules, EAGER};
 
-use self::picture::{Colours, Picture, Quantity};
+use self::picture::{Picture, Quantity, paths};
 use super::summary::{Run, load_in_words, runs};
 use crate::error::BenchError;
-use crate::report::{COLOUR_STYLE, PAGE_STYLE, colours, escaped};
+use crate::report::{document, escaped};
 use crate::sizes::human;
 
 /// What the page shows.
@@ -29,10 +29,10 @@ struct Part<'a> {
     runs: Vec<Run>,
 }
 
-const INTRODUCTION: &str = "Two processes send a message to and fro over every way in turn; a time is half the \
-round trip, the median over several starts of the processes. A way is a mechanism and who copies: in the get model \
-the receiver reads the sender's memory, in put the sender writes the receiver's, in cooperative both take part; \
-eager is through the cells of the receiver's inbox. Ranges of sizes with the same way are rules of the calibration.";
+const INTRODUCTION: &str = "Two processes play ping-pong over every path in turn; a time is half the round trip, the \
+median over several starts of the processes. A path is a mechanism with a model, which says who copies: in get the \
+receiver reads the sender's memory, in put the sender writes the receiver's, in cooperative both take part; eager is \
+through the cells of the receiver's inbox. Ranges of sizes with the same path are rules of the calibration.";
 
 impl<'a> Page<'a> {
     /// The whole page.
@@ -40,14 +40,25 @@ impl<'a> Page<'a> {
     /// # Errors
     /// Nothing was measured.
     pub fn to_html(&self) -> Result<String, BenchError> {
-        let mut page = String::new();
         let parts = self.parts();
-        // Writing into a String cannot fail.
-        let _ = self.write(&mut page, &parts);
-        match parts.is_empty() {
-            true => Err(nothing()),
-            false => Ok(page),
+        if parts.is_empty() {
+            return Err(nothing());
         }
+        let mut body = String::new();
+        // Writing into a String cannot fail.
+        let _ = self.write_provenance(&mut body);
+        let paths = self.paths(&parts);
+        for part in &parts {
+            let load = capital(&load_in_words(part.measured.load));
+            let _ = writeln!(body, "<h2>{}</h2>", escaped(&load));
+            let _ = write_ranges(&mut body, part);
+            for quantity in [Quantity::Relative, Quantity::Throughput] {
+                let picture = Picture::new(part.measured, &part.runs, &paths, quantity, &load);
+                body.push_str(&picture.figure()?);
+            }
+            let _ = write_figures(&mut body, part);
+        }
+        Ok(document("lmt tune: which path is the fastest on this machine", INTRODUCTION, &body))
     }
 
     /// The first picture, by itself.
@@ -57,12 +68,12 @@ impl<'a> Page<'a> {
     pub fn to_svg(&self) -> Result<String, BenchError> {
         let parts = self.parts();
         let first = parts.first().ok_or_else(nothing)?;
-        let colours_of =
-            Colours::of(&parts.iter().map(|part| part.chosen).collect::<Vec<_>>(), self.measured);
-        let style = format!("{}{COLOUR_STYLE}svg{{background:var(--paper)}}", colours());
-        let title = format!("{}: time against the fastest way", load_in_words(first.measured.load));
-        Ok(Picture::new(first.measured, &first.runs, &colours_of, Quantity::Relative, &title)
-            .svg(Some(&style)))
+        let load = load_in_words(first.measured.load);
+        Picture::new(first.measured, &first.runs, &self.paths(&parts), Quantity::Relative, &load).svg()
+    }
+
+    fn paths(&self, parts: &[Part<'_>]) -> Vec<String> {
+        paths(&parts.iter().map(|part| part.chosen).collect::<Vec<_>>(), self.measured)
     }
 
     /// The loads of which something is known, the most important first.
@@ -76,37 +87,6 @@ impl<'a> Page<'a> {
             (part.measured.load.place, part.measured.load.pairs, part.measured.load.off_cache)
         });
         parts
-    }
-
-    fn write(&self, page: &mut String, parts: &[Part<'_>]) -> std::fmt::Result {
-        let title = "lmt tune: which way is the fastest on this machine";
-        write!(
-            page,
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-             content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n<style>{}{PAGE_STYLE}\
-             {COLOUR_STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n<p>{INTRODUCTION}</p>\n",
-            colours()
-        )?;
-        self.write_provenance(page)?;
-        let all: Vec<&CourseRules> = parts.iter().map(|part| part.chosen).collect();
-        let colours_of = Colours::of(&all, self.measured);
-        for part in parts {
-            let words = load_in_words(part.measured.load);
-            writeln!(page, "<h2>{}</h2>", escaped(&capital(&words)))?;
-            write_ranges(page, part)?;
-            for quantity in [Quantity::Relative, Quantity::Throughput] {
-                let title = quantity.title();
-                let picture = Picture::new(part.measured, &part.runs, &colours_of, quantity, title).svg(None);
-                writeln!(
-                    page,
-                    "<figure>\n{picture}\n<figcaption>{}</figcaption>\n</figure>",
-                    quantity.caption()
-                )?;
-            }
-            write_figures(page, part)?;
-        }
-        page.push_str("</main>\n</body>\n</html>\n");
-        Ok(())
     }
 
     fn write_provenance(&self, page: &mut String) -> std::fmt::Result {
@@ -149,7 +129,7 @@ fn capital(text: &str) -> String {
 fn write_ranges(page: &mut String, part: &Part<'_>) -> std::fmt::Result {
     page.push_str(
         "<div class=\"wide\"><table class=\"text\">\n<thead><tr><th scope=\"col\">messages</th>\
-         <th scope=\"col\">way</th><th scope=\"col\">the next best takes longer by</th></tr></thead>\n<tbody>\n",
+         <th scope=\"col\">path</th><th scope=\"col\">the next best takes longer by</th></tr></thead>\n<tbody>\n",
     );
     for run in &part.runs {
         let (range, way) =

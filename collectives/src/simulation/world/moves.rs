@@ -32,7 +32,7 @@ impl World {
     /// leave the list.
     pub(super) fn advance(&mut self, number: usize, at: usize) -> Result<bool, Failure> {
         use Action as A;
-        let action = self.ranks[number].under_way[at].action.clone();
+        let action = self.ranks[number].in_flight[at].action.clone();
         let moved = match action {
             A::Get { .. } | A::Put { .. } | A::Copy { .. } => self.advance_copy(number, at, &action)?,
             A::Publish(point) => self.publish(number, point)?,
@@ -47,7 +47,7 @@ impl World {
             A::Accept { cell, into } => self.accept(number, cell, into),
         };
         if moved == Moved::All {
-            self.ranks[number].under_way.swap_remove(at);
+            self.ranks[number].in_flight.swap_remove(at);
         }
         Ok(moved != Moved::Nothing)
     }
@@ -84,7 +84,7 @@ impl World {
     }
 
     fn advance_send(&self, number: usize, at: usize, to: u32) -> Moved {
-        let message = &self.mail[&(number as u32, to)][self.ranks[number].under_way[at].ticket];
+        let message = &self.mail[&(number as u32, to)][self.ranks[number].in_flight[at].ticket];
         if message.rendezvous && !message.received { Moved::Nothing } else { Moved::All }
     }
 
@@ -97,12 +97,12 @@ impl World {
         (target, into, into_offset): (usize, Place, u64),
         bytes: u64,
     ) -> Moved {
-        let done = self.ranks[number].under_way[at].done_bytes;
+        let done = self.ranks[number].in_flight[at].done_bytes;
         let left = bytes - done;
         let now = if left == 0 || self.random.coin() { left } else { 1 + self.random.below(left) };
         let moved = self.read(source, from, from_offset + done, now);
         self.write(target, into, into_offset + done, &moved);
-        self.ranks[number].under_way[at].done_bytes += now;
+        self.ranks[number].in_flight[at].done_bytes += now;
         if done + now == bytes { Moved::All } else { Moved::Some }
     }
 
@@ -116,7 +116,7 @@ impl World {
     }
 
     fn receive(&mut self, number: usize, at: usize, from: u32, into: Span) -> Result<Moved, Failure> {
-        let ticket = self.ranks[number].under_way[at].ticket;
+        let ticket = self.ranks[number].in_flight[at].ticket;
         let mail = self.mail.get_mut(&(from, number as u32)).map(|mail| mail.get_mut(ticket));
         let Some(Some(message)) = mail else { return Ok(Moved::Nothing) };
         message.received = true;

@@ -3,16 +3,16 @@
 use lmt::buffer::{Access, Buffer};
 use lmt::{Direction, Label, PeerId, Reported, Source, TagMatch, Wanted};
 
-use super::super::Surroundings;
-use super::super::completion::Entry;
+use super::super::SharedState;
+use super::super::completion::{CompletionTarget, Entry};
 use super::super::endpoint::Endpoint;
-use super::super::finish::Outlet;
-use super::super::ops::{Kind, Op};
+use super::super::ops::{Kind, Op, token_of};
+use super::asked::{Asked, Awaited};
 use super::wire::{HEAD_BYTES, Request, What};
-use super::{ANSWER_BIT, MOST_ASKED, Piece, REQUEST_TAG, SERVICE};
+use super::{ANSWER_BIT, MAX_ASKED, REQUEST_TAG, SERVICE};
 use crate::abi::{Errno, FiAddr, flags};
 use crate::atomic::Action;
-use crate::lend::{Kept, Room};
+use crate::lend::Kept;
 use crate::log::{self, Subsystem};
 use crate::refuse;
 
@@ -39,49 +39,6 @@ pub struct Atomic {
     pub reports: bool,
 }
 
-/// What an answer is awaited for.
-#[derive(Debug)]
-pub enum Awaited {
-    /// An atomic operation that is told of, if it has a context.
-    Atomic {
-        /// Whether it counts as a read or a write.
-        direction: Direction,
-        /// Whether anybody knows its context.
-        has_context: bool,
-        /// Where what was there goes.
-        result: Kept,
-    },
-    /// A piece of an errand, or that its end is told.
-    Piece(Piece),
-}
-
-/// A request without an answer.
-#[derive(Debug)]
-pub struct Asked {
-    /// By which the answer names it.
-    pub id: u64,
-    /// What becomes of it.
-    pub awaited: Awaited,
-    /// How many bytes the answer is to bring.
-    answer_bytes: u64,
-    /// Where they come to, if there are any: from there they go to the caller's memory,
-    /// which may be no memory any more.
-    room: Option<Room>,
-}
-
-impl Asked {
-    /// One that is still to be given its id.
-    pub(super) fn new(awaited: Awaited, answer_bytes: u64) -> Self {
-        let room = (answer_bytes > 0).then(|| Room::new(answer_bytes as usize));
-        Self { id: 0, awaited, answer_bytes, room }
-    }
-
-    /// What the answer has brought, when it has ended.
-    fn answer(&self) -> &[u8] {
-        self.room.as_ref().map_or(&[], |room| room.received(self.answer_bytes as usize))
-    }
-}
-
 impl Atomic {
     const fn direction(&self) -> Direction {
         if self.action.fetches() { Direction::Get } else { Direction::Put }
@@ -98,20 +55,20 @@ impl Atomic {
     ///
     /// # Errors
     /// As [`Kept::read`].
-    fn message(&self, around: &mut Surroundings) -> Result<Vec<u8>, Errno> {
+    fn message(&self, shared_state: &mut SharedState) -> Result<Vec<u8>, Errno> {
         let bytes = self.operands.each_ref().map(|one| one.total_bytes() as usize);
         let mut message = vec![0; HEAD_BYTES + bytes[0] + bytes[1]];
         let (first, second) = message[HEAD_BYTES..].split_at_mut(bytes[0]);
-        self.operands[0].read(&mut around.touch, 0, first)?;
-        self.operands[1].read(&mut around.touch, 0, second)?;
+        self.operands[0].read(&mut shared_state.touch, 0, first)?;
+        self.operands[1].read(&mut shared_state.touch, 0, second)?;
         Ok(message)
     }
 }
 
 impl Endpoint {
     /// Whether this number of the address vector means this endpoint itself.
-    pub(super) fn is_self(&self, around: &Surroundings, number: FiAddr) -> bool {
-        let vector = self.vector_of(around);
+    pub(super) fn is_self(&self, shared_state: &SharedState, number: FiAddr) -> bool {
+        let vector = self.vector_of(shared_state);
         let place = vector.and_then(|vector| vector.place(number));
         place.is_some_and(|place| place.address.id() == self.engine.id())
     }
@@ -119,10 +76,10 @@ impl Endpoint {
     /// Begins an atomic operation. Operands that cannot be read are told as its end.
     ///
     /// # Errors
-    /// [`Errno::AGAIN`]: too much is under way; [`Errno::MSGSIZE`]: too many elements;
+    /// [`Errno::AGAIN`]: too much is in flight; [`Errno::MSGSIZE`]: too many elements;
     /// [`Errno::INVAL`]: none, or the operands or the result do not fit them, or the
     /// peer is unknown.
-    pub fn atomic(&mut self, around: &mut Surroundings, atomic: Atomic) -> Result<(), Errno> {
+    pub fn atomic(&mut self, shared_state: &mut SharedState, atomic: Atomic) -> Result<(), Errno> {
         let (action, count) = (atomic.action, atomic.count);
         let bytes = count * action.datatype.bytes();
         let answer_bytes = if action.fetches() { bytes as u64 } else { 0 };
@@ -136,16 +93,16 @@ impl Endpoint {
         {
             return Err(Errno::INVAL);
         }
-        let peer = self.peer(around, atomic.peer)?;
-        let mut message = match atomic.message(around) {
-            Ok(message) if self.is_self(around, atomic.peer) => {
-                let done = atomic_here(around, &atomic, &message[HEAD_BYTES..]);
-                self.atomic_done(around, &atomic, done);
+        let peer = self.peer(shared_state, atomic.peer)?;
+        let mut message = match atomic.message(shared_state) {
+            Ok(message) if self.is_self(shared_state, atomic.peer) => {
+                let done = atomic_here(shared_state, &atomic, &message[HEAD_BYTES..]);
+                self.atomic_done(shared_state, &atomic, done);
                 return Ok(());
             }
             Ok(message) => message,
             Err(error) => {
-                self.atomic_done(around, &atomic, Err(error));
+                self.atomic_done(shared_state, &atomic, Err(error));
                 return Ok(());
             }
         };
@@ -156,14 +113,14 @@ impl Endpoint {
         let awaited = Awaited::Atomic { direction, has_context: context.is_some(), result };
         let asked = Asked::new(awaited, answer_bytes);
         let told = Told { context: context.unwrap_or_default(), flags: op_flags, reports };
-        self.ask(around, peer, request, &mut message, asked, told)
+        self.ask(shared_state, peer, request, &mut message, asked, told)
     }
 
     /// Tells of an atomic operation that nobody was asked for.
-    fn atomic_done(&mut self, around: &mut Surroundings, atomic: &Atomic, done: Result<(), Errno>) {
+    fn atomic_done(&mut self, shared_state: &mut SharedState, atomic: &Atomic, done: Result<(), Errno>) {
         let entry = Entry::bare(atomic.context.unwrap_or_default(), atomic.flags());
-        let outlet = Outlet::Remote(atomic.direction());
-        self.settle(around, outlet, entry, atomic.reports, atomic.context.is_some(), done);
+        let outlet = CompletionTarget::Remote(atomic.direction());
+        self.settle(shared_state, outlet, entry, atomic.reports, atomic.context.is_some(), done);
     }
 
     /// Whether one more request may be without an answer.
@@ -171,14 +128,14 @@ impl Endpoint {
     /// # Errors
     /// [`Errno::AGAIN`]: too many are.
     pub(super) const fn check_room(&self) -> Result<(), Errno> {
-        if self.service.asked < MOST_ASKED { Ok(()) } else { Err(Errno::AGAIN) }
+        if self.service.asked < MAX_ASKED { Ok(()) } else { Err(Errno::AGAIN) }
     }
 
     /// Sends a request, whose head is written to the beginning of `message`, and
     /// receives its answer.
     pub(super) fn ask(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         peer: PeerId,
         mut request: Request,
         message: &mut [u8],
@@ -200,15 +157,16 @@ impl Endpoint {
         let number =
             self.ops.insert(Op { context, flags, reports, request: receive, kind: Kind::Asked(asked) });
         let label = Label { tag: REQUEST_TAG, space: SERVICE, immediate: None };
-        let sent = match self.engine.inject(peer, label, message) {
-            Some(_) => Ok(()),
-            None => self.send_copy(around, peer, label, message, Some((number, id))),
+        let sent = if self.engine.inject(peer, label, message) {
+            Ok(())
+        } else {
+            self.send_copy(shared_state, peer, label, message, Some((number, id)))
         };
         if let Err(error) = sent {
             let op = self.ops.remove(number);
             // Nobody is told of its end, as of no request's that was never reported.
             let _taken = self.engine.cancel(receive);
-            if self.engine.report(receive, u64::MAX).is_none() {
+            if self.engine.report(receive, token_of(u64::MAX)).is_none() {
                 // A peer has answered what it was not asked: the answer's room stays.
                 let _kept = std::mem::ManuallyDrop::new(op);
             }
@@ -216,10 +174,10 @@ impl Endpoint {
         }
         self.service.last_id = id;
         self.service.asked += 1;
-        if let Some(result) = self.engine.report(receive, number)
+        if let Some(result) = self.engine.report(receive, token_of(number))
             && let Some(op) = self.ops.remove(number)
         {
-            self.ended(around, op, result);
+            self.ended(shared_state, op, result);
         }
         Ok(())
     }
@@ -238,7 +196,7 @@ impl Endpoint {
     /// The receive of an answer has ended.
     pub(in super::super) fn answered(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         entry: Entry,
         reports: bool,
         asked: &Asked,
@@ -258,20 +216,27 @@ impl Endpoint {
         };
         match &asked.awaited {
             Awaited::Atomic { direction, has_context, result } => {
-                let done = done.and_then(|()| result.write(&mut around.touch, 0, asked.answer()));
-                self.settle(around, Outlet::Remote(*direction), entry, reports, *has_context, done);
+                let done = done.and_then(|()| result.write(&mut shared_state.touch, 0, asked.answer()));
+                self.settle(
+                    shared_state,
+                    CompletionTarget::Remote(*direction),
+                    entry,
+                    reports,
+                    *has_context,
+                    done,
+                );
             }
-            Awaited::Piece(piece) => self.piece_done(around, piece, asked.answer(), done),
+            Awaited::Piece(piece) => self.piece_done(shared_state, piece, asked.answer(), done),
         }
     }
 }
 
 /// Does an atomic operation on memory of this endpoint's own domain.
-fn atomic_here(around: &mut Surroundings, atomic: &Atomic, operands: &[u8]) -> Result<(), Errno> {
+fn atomic_here(shared_state: &mut SharedState, atomic: &Atomic, operands: &[u8]) -> Result<(), Errno> {
     let &Atomic { action, count, key, offset, .. } = atomic;
     let mut old = Vec::new();
-    around.exposed.atomic((action, count), (key, offset), operands, &mut old)?;
-    atomic.result.write(&mut around.touch, 0, &old)
+    shared_state.exposed.atomic((action, count), (key, offset), operands, &mut old)?;
+    atomic.result.write(&mut shared_state.touch, 0, &old)
 }
 
 /// What is to be told of an operation.

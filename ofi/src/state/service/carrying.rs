@@ -1,107 +1,20 @@
 //! Reads and writes: by messages where nothing of this process reaches the peer's
 //! memory, and what is told of them at the other end.
 
-use lmt::buffer::Buffer;
 use lmt::{Direction, PeerId};
 
-use super::super::Surroundings;
-use super::super::completion::Entry;
+use super::super::SharedState;
+use super::super::completion::{CompletionTarget, Entry};
 use super::super::endpoint::Endpoint;
-use super::super::finish::Outlet;
-use super::super::remote::{Remote, flags_of};
-use super::asking::{Asked, Awaited, Told};
+use super::asked::{Asked, Awaited};
+use super::asking::Told;
+use super::errand::{Piece, Remote, SoftwareRma, flags_of};
 use super::wire::{HEAD_BYTES, PIECE_BYTES, Request, What};
 use crate::abi::Errno;
-use crate::lend::{Kept, Owned};
 use crate::log::{self, Subsystem};
 
-/// Pieces of one read or write that are under way at a time.
+/// Pieces of one read or write that are in flight at a time.
 const WINDOW: u32 = 8;
-
-/// A read or a write, until its end is told.
-#[derive(Debug)]
-pub struct Errand {
-    /// Where in the peer's memory, and what is told of it.
-    pub remote: Remote,
-    /// Whose memory it is: the number may mean somebody else before the errand ends.
-    peer: PeerId,
-    /// Which of the two.
-    pub direction: Direction,
-    /// The memory here.
-    kept: Kept,
-    /// What nobody else keeps, of a write that was injected.
-    #[expect(dead_code, reason = "it is kept, not looked at")]
-    owned: Option<Owned>,
-    /// What the peer's queue tells when it is done.
-    data: Option<u32>,
-    begun_bytes: u64,
-    has_begun: bool,
-    pending: u32,
-    error: Option<Errno>,
-}
-
-impl Errand {
-    /// One that has not begun.
-    pub fn new(
-        remote: Remote,
-        peer: PeerId,
-        direction: Direction,
-        buffer: &Buffer,
-        owned: Option<Owned>,
-        data: Option<u32>,
-    ) -> Self {
-        let kept = Kept::of(buffer);
-        let (begun_bytes, has_begun, pending, error) = (0, false, 0, None);
-        Self { remote, peer, direction, kept, owned, data, begun_bytes, has_begun, pending, error }
-    }
-
-    /// Whether anybody knows its context, to whom its end can be told.
-    pub const fn has_context(&self) -> bool {
-        self.remote.context.is_some()
-    }
-
-    /// Copies from or to memory of this endpoint's own domain, as its owner does for who
-    /// asks by messages.
-    fn copy_here(&self, around: &mut Surroundings) -> Result<(), Errno> {
-        let (exposed, touch) = (&around.exposed, &mut around.touch);
-        let Remote { key, offset, .. } = self.remote;
-        let (whole_bytes, mut start, mut piece) = (self.kept.total_bytes(), 0, Vec::new());
-        loop {
-            let rest_bytes = whole_bytes - start;
-            let bytes = rest_bytes.min(PIECE_BYTES as u64) as usize;
-            let there = (key, offset.checked_add(start).ok_or(Errno::INVAL)?);
-            match self.direction {
-                Direction::Get => {
-                    piece.clear();
-                    exposed.read(touch, there, rest_bytes, bytes, &mut piece)?;
-                    self.kept.write(touch, start, &piece)?;
-                }
-                Direction::Put => {
-                    piece.resize(bytes, 0);
-                    self.kept.read(touch, start, &mut piece)?;
-                    exposed.write(touch, there, rest_bytes, &piece)?;
-                }
-            }
-            start += bytes as u64;
-            if start == whole_bytes {
-                return Ok(());
-            }
-        }
-    }
-
-    fn is_begun(&self) -> bool {
-        self.error.is_some() || (self.has_begun && self.begun_bytes == self.kept.total_bytes())
-    }
-}
-
-/// A part of an errand that a peer is asked for.
-#[derive(Debug)]
-pub struct Piece {
-    /// The errand's number.
-    errand: usize,
-    /// Where in the errand's memory it begins.
-    start: u64,
-}
 
 impl Endpoint {
     /// Whether a peer's memory is known to be out of reach.
@@ -111,7 +24,7 @@ impl Endpoint {
     }
 
     /// Nothing here reaches the memory of an errand's peer: it is asked from now on.
-    pub(in super::super) fn note_out_of_reach(&mut self, errand: &Errand) {
+    pub(in super::super) fn note_out_of_reach(&mut self, errand: &SoftwareRma) {
         if self.service.out_of_reach.insert(errand.peer) {
             let what = "a peer's memory is out of reach; what concerns it goes by messages, which is slower";
             log::warn(Subsystem::EpData, format_args!("{what}"));
@@ -119,50 +32,54 @@ impl Endpoint {
     }
 
     /// The memory is this domain's own: nobody is asked.
-    pub(in super::super) fn copy_here(&mut self, around: &mut Surroundings, errand: Errand) {
-        match errand.copy_here(around) {
-            Ok(()) => self.copied(around, errand),
-            Err(error) => self.told_of(around, &errand, Err(error)),
+    pub(in super::super) fn copy_here(&mut self, shared_state: &mut SharedState, errand: SoftwareRma) {
+        match errand.copy_here(shared_state) {
+            Ok(()) => self.copied(shared_state, errand),
+            Err(error) => self.told_of(shared_state, &errand, Err(error)),
         }
     }
 
     /// The peer is asked to read or write its memory itself.
-    pub(in super::super) fn carry_by_messages(&mut self, around: &mut Surroundings, errand: Errand) {
+    pub(in super::super) fn carry_by_messages(
+        &mut self,
+        shared_state: &mut SharedState,
+        errand: SoftwareRma,
+    ) {
         let errand = self.service.errands.insert(errand);
-        self.carry_on(around, errand);
+        self.carry_on(shared_state, errand);
     }
 
     /// A read or a write is done without messages.
-    pub(in super::super) fn copied(&mut self, around: &mut Surroundings, mut errand: Errand) {
+    pub(in super::super) fn copied(&mut self, shared_state: &mut SharedState, mut errand: SoftwareRma) {
         (errand.has_begun, errand.begun_bytes) = (true, errand.kept.total_bytes());
         if errand.data.is_none() {
-            return self.told_of(around, &errand, Ok(()));
+            return self.told_of(shared_state, &errand, Ok(()));
         }
         let errand = self.service.errands.insert(errand);
-        self.carry_on(around, errand);
+        self.carry_on(shared_state, errand);
     }
 
     /// A read or a write has ended.
     pub(in super::super) fn told_of(
         &mut self,
-        around: &mut Surroundings,
-        errand: &Errand,
+        shared_state: &mut SharedState,
+        errand: &SoftwareRma,
         done: Result<(), Errno>,
     ) {
-        let Errand { remote, direction, .. } = errand;
+        let SoftwareRma { remote, direction, .. } = errand;
         let entry = Entry::bare(remote.context.unwrap_or_default(), flags_of(*direction));
-        let outlet = Outlet::Remote(*direction);
-        self.settle(around, outlet, entry, remote.reports, errand.has_context(), done);
+        let outlet = CompletionTarget::Remote(*direction);
+        self.settle(shared_state, outlet, entry, remote.reports, errand.has_context(), done);
     }
 
-    /// Asks for as many pieces as may be under way, and ends the errand when all are
+    /// Asks for as many pieces as may be in flight, and ends the errand when all are
     /// done.
-    fn carry_on(&mut self, around: &mut Surroundings, number: usize) {
+    fn carry_on(&mut self, shared_state: &mut SharedState, number: usize) {
         while let Some(errand) = self.service.errands.get_mut(number) {
             if errand.is_begun() || errand.pending >= WINDOW {
                 break;
             }
-            match self.ask_for_piece(around, number) {
+            match self.ask_for_piece(shared_state, number) {
                 Ok(()) => {}
                 Err(Errno::AGAIN) => return self.stall(number),
                 Err(error) => self.errand_failed(number, error),
@@ -173,7 +90,7 @@ impl Endpoint {
             return;
         }
         if errand.error.is_none() && errand.data.is_some() {
-            match self.tell(around, number) {
+            match self.tell(shared_state, number) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(Errno::AGAIN) => return self.stall(number),
@@ -181,7 +98,7 @@ impl Endpoint {
             }
         }
         if let Some(errand) = self.service.errands.remove(number) {
-            self.told_of(around, &errand, errand.error.map_or(Ok(()), Err));
+            self.told_of(shared_state, &errand, errand.error.map_or(Ok(()), Err));
         }
     }
 
@@ -198,13 +115,13 @@ impl Endpoint {
     }
 
     /// Goes on with errands for which there was no room.
-    pub(in super::super) fn resume_stalled(&mut self, around: &mut Surroundings) {
+    pub(in super::super) fn resume_stalled(&mut self, shared_state: &mut SharedState) {
         for number in std::mem::take(&mut self.service.stalled) {
-            self.carry_on(around, number);
+            self.carry_on(shared_state, number);
         }
     }
 
-    fn ask_for_piece(&mut self, around: &mut Surroundings, number: usize) -> Result<(), Errno> {
+    fn ask_for_piece(&mut self, shared_state: &mut SharedState, number: usize) -> Result<(), Errno> {
         self.check_room()?;
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(()) };
         let start = errand.begun_bytes;
@@ -217,7 +134,7 @@ impl Endpoint {
             Direction::Get => (What::Read, bytes),
             Direction::Put => {
                 message.resize(HEAD_BYTES + bytes as usize, 0);
-                errand.kept.read(&mut around.touch, start, &mut message[HEAD_BYTES..])?;
+                errand.kept.read(&mut shared_state.touch, start, &mut message[HEAD_BYTES..])?;
                 (What::Write, 0)
             }
         };
@@ -226,7 +143,7 @@ impl Endpoint {
         errand.pending += 1;
         let request = Request { what, id: 0, key, offset, count: bytes as u32, rest_bytes };
         let piece = Piece { errand: number, start };
-        let asked = self.ask_for(around, peer, request, &mut message, piece, answer_bytes);
+        let asked = self.ask_for(shared_state, peer, request, &mut message, piece, answer_bytes);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -239,7 +156,7 @@ impl Endpoint {
 
     fn ask_for(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         peer: PeerId,
         request: Request,
         message: &mut [u8],
@@ -248,17 +165,17 @@ impl Endpoint {
     ) -> Result<(), Errno> {
         let asked = Asked::new(Awaited::Piece(piece), answer_bytes);
         let told = Told { context: 0, flags: 0, reports: false };
-        self.ask(around, peer, request, message, asked, told)
+        self.ask(shared_state, peer, request, message, asked, told)
     }
 
     /// Has the peer's queue tell of a write. Says whether that is done.
-    fn tell(&mut self, around: &mut Surroundings, number: usize) -> Result<bool, Errno> {
+    fn tell(&mut self, shared_state: &mut SharedState, number: usize) -> Result<bool, Errno> {
         let Some(errand) = self.service.errands.get(number) else { return Ok(true) };
         let Some(data) = errand.data else { return Ok(true) };
         let (peer, bytes) = (errand.peer, errand.kept.total_bytes());
         if self.engine.peer_id(peer) == Some(self.engine.id()) {
-            let source = self.number_of(around, peer);
-            self.tell_of_write(around, bytes, data, source);
+            let source = self.number_of(shared_state, peer);
+            self.tell_of_write(shared_state, bytes, data, source);
             return Ok(true);
         }
         let Some(errand) = self.service.errands.get_mut(number) else { return Ok(true) };
@@ -268,7 +185,7 @@ impl Endpoint {
         errand.pending += 1;
         errand.data = None;
         let piece = Piece { errand: number, start: 0 };
-        let asked = self.ask_for(around, peer, request, &mut message, piece, 0);
+        let asked = self.ask_for(shared_state, peer, request, &mut message, piece, 0);
         if asked.is_err()
             && let Some(errand) = self.service.errands.get_mut(number)
         {
@@ -281,17 +198,17 @@ impl Endpoint {
     /// The answer to a piece has come.
     pub(super) fn piece_done(
         &mut self,
-        around: &mut Surroundings,
+        shared_state: &mut SharedState,
         piece: &Piece,
         answer: &[u8],
         done: Result<(), Errno>,
     ) {
         let Some(errand) = self.service.errands.get_mut(piece.errand) else { return };
         errand.pending = errand.pending.saturating_sub(1);
-        let done = done.and_then(|()| errand.kept.write(&mut around.touch, piece.start, answer));
+        let done = done.and_then(|()| errand.kept.write(&mut shared_state.touch, piece.start, answer));
         if let Err(error) = done {
             errand.error.get_or_insert(error);
         }
-        self.carry_on(around, piece.errand);
+        self.carry_on(shared_state, piece.errand);
     }
 }

@@ -11,8 +11,10 @@
 //! in the order in which they came. What no receive waits for is bounded by what the
 //! engine lets peers send unexpected.
 
+pub mod asked;
 pub mod asking;
 mod carrying;
+pub mod errand;
 mod serving;
 pub mod wire;
 
@@ -23,7 +25,7 @@ use lmt::{Label, PeerId, Reported, Space};
 use super::in_order::InOrder;
 use super::table::Table;
 use crate::lend::Room;
-pub use carrying::{Errand, Piece};
+use errand::SoftwareRma;
 
 /// Requests and answers.
 const SERVICE: Space = match Space::new(2) {
@@ -39,10 +41,10 @@ const ANSWER_BIT: u64 = 1 << 63;
 /// Receives posted for requests.
 const ROOMS: usize = 8;
 /// The most requests of an endpoint that have no answer yet.
-const MOST_ASKED: usize = 1024;
+const MAX_ASKED: usize = 1024;
 /// While so many answers wait for room no request is received: no peers that keep to
 /// the number of requests above need more.
-const MOST_LATE: usize = 16 << 10;
+const MAX_LATE: usize = 16 << 10;
 
 /// A request that has come, or what became of its receive.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ pub struct Service {
     /// The id of the last of them.
     last_id: u64,
     /// Reads and writes that are done by messages, or whose end is to be told.
-    errands: Table<Errand>,
+    errands: Table<SoftwareRma>,
     /// Those that wait until there is room for a request.
     stalled: Vec<usize>,
     /// Peers whose memory nothing here reaches.
@@ -83,7 +85,7 @@ pub struct Service {
 impl Service {
     /// Whether there is something to do without any event.
     #[inline]
-    pub(super) fn is_restless(&self) -> bool {
+    pub(super) fn needs_polling(&self) -> bool {
         self.arrived.is_due() || !self.late.is_empty() || !self.stalled.is_empty()
     }
 

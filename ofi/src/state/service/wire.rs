@@ -1,12 +1,12 @@
 //! The messages by which an endpoint has a peer work on its own memory.
 
 use crate::abi::Errno;
-use crate::atomic::{Action, MOST_BYTES};
+use crate::atomic::{Action, MAX_BYTES};
 
 /// Bytes of a request before what it brings.
 pub const HEAD_BYTES: usize = 48;
 /// The most bytes of a read or a write that one message takes.
-pub const PIECE_BYTES: usize = 2 * MOST_BYTES;
+pub const PIECE_BYTES: usize = 2 * MAX_BYTES;
 /// The longest request: an operand and what it is compared with for each element,
 /// or a piece of a write.
 pub const REQUEST_BYTES: usize = HEAD_BYTES + PIECE_BYTES;

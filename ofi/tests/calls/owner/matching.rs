@@ -8,18 +8,21 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use lmt_fi::abi::domain::{FidAv, FidDomain};
+use lmt_fi::abi::domain::FidAv;
 use lmt_fi::abi::endpoint::FidEp;
 use lmt_fi::abi::eq::{CqAttr, CqErrEntry, FidCq};
-use lmt_fi::abi::fabric::{CLASS_CQ, CLASS_SRX_CTX, Fid, FidFabric, RxAttr};
+use lmt_fi::abi::fabric::{FidDomain, FidFabric};
+use lmt_fi::abi::fid::{CLASS_CQ, CLASS_SRX_CTX, Fid, RxAttr};
 use lmt_fi::abi::peer::{
     FidPeerCq, FidPeerSrx, GetAddr, OpsCqOwner, OpsSrxOwner, OpsSrxPeer, PeerCqContext, PeerMatchAttr,
     PeerRxEntry, PeerSrxContext,
 };
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, FiAddr, flags};
 
-use crate::harness::{Side, bind, close, context, enable, free, getinfo, insert, name_of, open_av};
-use crate::harness::{open_domain, open_ep, open_side};
+use crate::harness::{
+    Side, bind, close, context, enable, free, getinfo, insert, name_of, open_av, open_domain, open_ep,
+    open_side,
+};
 
 /// Nothing here takes longer.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
@@ -242,7 +245,7 @@ fn hold(known: &mut Known, entry: PeerRxEntry, into: &mut [u8], ignore: u64) -> 
 }
 
 /// What the flags of a receive's completion are.
-pub const fn told_as(kind: u64) -> u64 {
+pub const fn user_addresses(kind: u64) -> u64 {
     kind | flags::RECV
 }
 

@@ -5,7 +5,7 @@ use std::ptr;
 
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
-use super::matching::{Owner, SENDER, told_as};
+use super::matching::{Owner, SENDER, user_addresses};
 use crate::harness::{context, insert, name_of};
 use crate::messages::pattern;
 
@@ -46,7 +46,7 @@ fn messages_of_all_lengths_arrive_whether_their_receive_is_there_or_not() {
                 }
                 let told = owner.wait();
                 assert_eq!((told.context, told.bytes, told.tag), (context(2), bytes, tag));
-                assert_eq!(told.flags, told_as(kind) | flags::REMOTE_CQ_DATA);
+                assert_eq!(told.flags, user_addresses(kind) | flags::REMOTE_CQ_DATA);
                 assert_eq!((told.data, told.source, told.failure), (0xfedc_ba98, SENDER, None));
                 assert!(into == from, "{bytes} bytes");
                 owner.wait_sent(1);

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use lmt_fi::abi::eq::{
     AV_COMPLETE, EqAttr, EqEntry, EqErrEntry, FidEq, NOTIFY, WAIT_FD, WAIT_NONE, WAIT_UNSPEC,
 };
-use lmt_fi::abi::fabric::{AV_MAP, CONTROL_GETWAIT, Fid};
+use lmt_fi::abi::fabric::AV_MAP;
+use lmt_fi::abi::fid::{CONTROL_GETWAIT, Fid};
 use lmt_fi::abi::{ADDR_UNSPEC, Errno, flags};
 
 use super::waiting::is_readable;

@@ -7,7 +7,8 @@ use std::ptr;
 
 use lmt_fi::abi::endpoint::{OPT_LEVEL_ENDPOINT, OPT_MIN_MULTI_RECV};
 use lmt_fi::abi::eq::{CQ_FORMAT_TAGGED, WAIT_NONE};
-use lmt_fi::abi::fabric::{CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, EP_RDM, EpAttr, FabricAttr, Info, TxAttr};
+use lmt_fi::abi::fabric::{EP_RDM, EpAttr, FabricAttr, Info};
+use lmt_fi::abi::fid::{CONTROL_GETOPSFLAG, CONTROL_SETOPSFLAG, TxAttr};
 use lmt_fi::abi::{Errno, flags};
 
 use super::finish;

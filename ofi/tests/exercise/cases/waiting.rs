@@ -6,7 +6,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use lmt_fi::abi::eq::{CqTaggedEntry, FidCq, PollAttr, WAIT_FD};
-use lmt_fi::abi::fabric::{CONTROL_GETWAIT, CONTROL_GETWAITOBJ, Fid};
+use lmt_fi::abi::fid::{CONTROL_GETWAIT, CONTROL_GETWAITOBJ, Fid};
 use lmt_fi::abi::{Errno, flags};
 
 use super::{any, finish, pattern, tagged};

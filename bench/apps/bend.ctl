@@ -1,0 +1,8 @@
+(set! geometry-lattice (make lattice (size 32 32 no-size)))
+(set! geometry (list (make block (center -4 0) (size 24 1 infinity) (material (make dielectric (epsilon 12))))
+ (make block (center 3.5 4) (size 1 24 infinity) (material (make dielectric (epsilon 12))))))
+(set! sources (list (make source (src (make continuous-src (frequency 0.15))) (component Ez) (center -14 0))))
+(set! pml-layers (list (make pml (thickness 1.0))))
+(set! resolution 10)
+(run-until 400)
+(print "energy, " (field-energy-in-box (volume (center 0 0) (size 28 28))) "\n")

@@ -1,0 +1,88 @@
+use super::*;
+
+#[test]
+fn what_others_did_is_told_by_how_long_the_core_was_away() {
+    let of = |ns| YieldOutcome::of(Duration::from_nanos(ns));
+    assert_eq!((of(150), of(1000)), (YieldOutcome::None, YieldOutcome::None));
+    assert_eq!((of(1001), of(300_000)), (YieldOutcome::Wait, YieldOutcome::Wait));
+    assert_eq!((of(300_001), of(4_000_000)), (YieldOutcome::Compute, YieldOutcome::Compute));
+}
+
+#[test]
+fn what_others_did_counts_for_some_waits() {
+    let mut sharing = Sharing::new();
+    assert_eq!(sharing.others(), YieldOutcome::None);
+    sharing.note(YieldOutcome::Wait);
+    for _ in 1..WAITS {
+        sharing.begin_wait();
+        assert_eq!(sharing.others(), YieldOutcome::Wait);
+    }
+    sharing.begin_wait();
+    assert_eq!(sharing.others(), YieldOutcome::None);
+    sharing.note(YieldOutcome::Wait);
+    sharing.note(YieldOutcome::Compute);
+    assert_eq!(sharing.others(), YieldOutcome::Compute, "what was seen last");
+}
+
+#[test]
+fn an_interrupt_is_taken_for_others_that_wait_for_some_yields_only() {
+    let mut sharing = Sharing::new();
+    let mut yields_until_nobody = |between: fn(&mut Sharing)| {
+        sharing.note(YieldOutcome::Wait);
+        let mut yields = 0;
+        while sharing.others() == YieldOutcome::Wait && yields < 1000 {
+            sharing.note(YieldOutcome::None);
+            between(&mut sharing);
+            yields += 1;
+        }
+        yields
+    };
+    assert_eq!(yields_until_nobody(|_| ()), 8);
+    assert_eq!(yields_until_nobody(|sharing| sharing.note(YieldOutcome::Wait)), 1000, "they are there");
+    // Who computes is not there at each yield: its time slices are long.
+    sharing.note(YieldOutcome::Compute);
+    (0..100).for_each(|_| sharing.note(YieldOutcome::None));
+    assert_eq!(sharing.others(), YieldOutcome::Compute);
+}
+
+#[test]
+fn who_waits_is_let_run_soon_and_who_computes_late() {
+    const SPINS: u32 = 50_000;
+    let mut sharing = Sharing::new();
+    assert_eq!(sharing.polls_before_yield(SPINS, false), POLLS);
+    assert_eq!(sharing.polls_before_yield(SPINS, true), OVERSUBSCRIBED_POLLS);
+    sharing.note(YieldOutcome::Wait);
+    assert_eq!(sharing.polls_before_yield(SPINS, false), OVERSUBSCRIBED_POLLS);
+    sharing.note(YieldOutcome::Compute);
+    assert_eq!(sharing.polls_before_yield(SPINS, false), COMPUTING_POLLS);
+    assert_eq!(sharing.polls_before_yield(SPINS, true), OVERSUBSCRIBED_POLLS, "peers are known to wait");
+    assert_eq!(sharing.polls_before_yield(0, false), 0, "no spins at all are wanted");
+}
+
+#[test]
+fn others_are_let_run_after_each_poll_only_where_they_are_known_to_wait() {
+    let times = |polls| (0..2000).filter(|empty| is_time(*empty, polls)).collect::<Vec<u32>>();
+    assert_eq!(times(OVERSUBSCRIBED_POLLS), (OVERSUBSCRIBED_POLLS..2000).collect::<Vec<_>>());
+    assert_eq!(times(POLLS), [512, 1024, 1536]);
+    assert!(times(50_000).is_empty());
+    assert_eq!(times(0).len(), 1999, "not after a poll that found something");
+}
+
+#[test]
+fn who_computes_again_and_again_is_let_run_more_and_more_seldom() {
+    let mut sharing = Sharing::new();
+    let mut waits_for = |others| {
+        sharing.note(others);
+        let mut waits = 0;
+        while sharing.others() != YieldOutcome::None {
+            sharing.begin_wait();
+            waits += 1;
+        }
+        waits
+    };
+    assert_eq!([(); 3].map(|()| waits_for(YieldOutcome::Compute)), [2 * WAITS, 4 * WAITS, 8 * WAITS]);
+    assert_eq!(waits_for(YieldOutcome::Wait), WAITS);
+    assert_eq!(waits_for(YieldOutcome::Compute), 2 * WAITS);
+    (0..100).for_each(|_| _ = waits_for(YieldOutcome::Compute));
+    assert_eq!(waits_for(YieldOutcome::Compute), WAITS << MAX_DOUBLINGS);
+}

@@ -1,0 +1,89 @@
+//! Whether who polls lets others run between its polls by itself, as Open MPI does where
+//! processes outnumber cores. Were they let run here as well, each of its polls would cost
+//! everybody two turns. So now and then they are not let run here, and it is looked at whether
+//! the thread has lost its core all the same when it polls again.
+
+use std::thread::{self, ThreadId};
+
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// So many times in a row others are not let run here once the caller was seen to do it.
+const LEFT_ALONE: u32 = 16_384;
+
+/// So often in a row it is to be seen: a core is lost for other reasons too, but seldom.
+const SEEN: u32 = 2;
+
+/// So many times others are let run here before it is looked at again.
+const BETWEEN_LOOKS: u32 = 8;
+
+/// What is known of the caller.
+#[derive(Debug, Default)]
+pub struct Caller {
+    /// The thread that all this is of.
+    thread: Option<ThreadId>,
+    /// So many times to come it is left alone.
+    left_alone: u32,
+    /// So many times to come others are let run here.
+    until_look: u32,
+    /// So often in a row it was seen to let others run.
+    seen: u32,
+    /// How often the thread had lost its core when it was left alone to be looked at, until it
+    /// polls again.
+    switches: Option<i64>,
+}
+
+impl Caller {
+    /// Whether the caller is left to let others run by itself. Asked each time they are to be
+    /// let run; where that is not after `each_poll`, twice is no harm.
+    pub fn yields_itself(&mut self, each_poll: bool) -> bool {
+        let thread = Some(thread::current().id());
+        if self.thread != thread {
+            *self = Self { thread, until_look: BETWEEN_LOOKS, ..Self::default() };
+        }
+        each_poll && self.is_left_alone(context_switches)
+    }
+
+    fn is_left_alone(&mut self, switches_now: impl FnOnce() -> Option<i64>) -> bool {
+        if let Some(left) = self.left_alone.checked_sub(1) {
+            self.left_alone = left;
+            return true;
+        }
+        if let Some(left) = self.until_look.checked_sub(1) {
+            self.until_look = left;
+            return false;
+        }
+        self.switches = switches_now();
+        self.switches.is_some()
+    }
+
+    /// The caller polls.
+    #[inline]
+    pub fn polls(&mut self) {
+        if self.switches.is_some() {
+            self.look(context_switches);
+        }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, switches_now: impl FnOnce() -> Option<i64>) {
+        let Some(before) = self.switches.take() else { return };
+        if switches_now() == Some(before) {
+            (self.seen, self.until_look) = (0, BETWEEN_LOOKS);
+            return;
+        }
+        self.seen += 1;
+        if self.seen >= SEEN {
+            (self.seen, self.left_alone) = (0, LEFT_ALONE);
+        }
+    }
+}
+
+/// How often this thread has lost its core, to whatever (getrusage(2), `RUSAGE_THREAD`).
+fn context_switches() -> Option<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    Some(usage.voluntary_context_switches() + usage.involuntary_context_switches())
+}
+
+#[cfg(test)]
+#[path = "caller_tests.rs"]
+mod tests;

@@ -1,0 +1,62 @@
+use super::*;
+
+/// How many of 100,000 times others were let run here, with a caller that loses its core before
+/// those of its polls that `loses` names.
+fn yields_here(caller: &mut Caller, loses: impl Fn(u32) -> bool) -> u32 {
+    let (mut switches, mut here) = (0, 0);
+    for poll in 0..100_000 {
+        if !caller.is_left_alone(|| Some(switches)) {
+            here += 1;
+            switches += 1;
+        }
+        switches += i64::from(loses(poll));
+        caller.look(|| Some(switches));
+    }
+    here
+}
+
+#[test]
+fn who_lets_others_run_itself_is_left_alone() {
+    let mut caller = Caller::default();
+    assert_eq!(yields_here(&mut caller, |_| true), 0);
+    let here = yields_here(&mut caller, |poll| poll % 4 != 0);
+    assert!(here < 10_000, "{here}: not each of its yields runs others");
+    let here = yields_here(&mut caller, |_| false);
+    assert!(here >= 85_000 - LEFT_ALONE, "{here}: what it does now counts");
+}
+
+#[test]
+fn who_loses_its_core_now_and_then_is_not_taken_for_one_that_lets_others_run() {
+    let mut caller = Caller::default();
+    let others = |loses: u32| yields_here(&mut Caller::default(), |poll| poll % loses == 0);
+    assert!(others(20) > 85_000 && others(3) > 85_000, "{} {}", others(20), others(3));
+    assert!(yields_here(&mut caller, |_| false) > 85_000);
+}
+
+#[test]
+fn only_one_thread_that_polls_all_the_time_is_left_alone() {
+    let known = || Caller { left_alone: 10, thread: Some(thread::current().id()), ..Caller::default() };
+    assert!(known().yields_itself(true));
+    assert!(!known().yields_itself(false), "others are let run after many polls only");
+    let mut of_another = known();
+    thread::scope(|threads| {
+        let there = threads.spawn(|| assert!(!of_another.yields_itself(true)));
+        there.join().expect("it is asked there");
+    });
+}
+
+#[test]
+fn where_the_kernel_does_not_say_others_are_let_run() {
+    let mut caller = Caller::default();
+    for _ in 0..100 {
+        assert!(!caller.is_left_alone(|| None));
+        caller.look(|| None);
+    }
+}
+
+#[test]
+fn the_kernel_counts_the_times_that_a_thread_loses_its_core() {
+    let before = context_switches().expect("Linux counts them");
+    thread::sleep(std::time::Duration::from_millis(1));
+    assert!(context_switches().expect("Linux counts them") > before);
+}
