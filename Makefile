@@ -3,21 +3,26 @@
 # make speed     the bounds on speed, against the bare machine in the same run
 # make install   lmt.h, liblmt.so, liblmt.a, lmt.pc, the libfabric provider and the lmt
 #                command, under PREFIX
+# make wheel     a wheel for pip, with all that MPI programs of Python need
+# make deb       Debian packages: lmt, liblmt0, liblmt-dev
+# make test-packages  both, installed into fresh folders, used, removed
 # make header    capi/include/lmt.h, of the sources
 # make fi        the libfabric provider, target/release/liblmt-fi.so
+# make apps      MPI programs of Debian and PyPI over lmt and over their MPI's own
+#                transport, in turns: a table and one HTML page
 # make knem-check  a static program that checks a KNEM driver, for any machine
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.SILENT: test tests test-mpi doctests loom asan miri
-.PHONY: compare test test-mpi speed fi install header knem-check tools format clippy tests doctests loom asan miri
+.SILENT: test arrows tests test-mpi wheel deb test-packages doctests loom asan miri
+.PHONY: compare apps test test-mpi test-packages speed fi install wheel deb header knem-check tools format arrows clippy tests doctests loom asan miri
 
 REPORT ?= lmt-report.html
 TARGET := $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)
 # Tests and measurements are of lmt as it is built, not as this user has set it.
 export XDG_CONFIG_HOME := $(TARGET)/no-configuration
-unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_BOXLESS_EAGER_MAX
+unexport LMT_CONFIG LMT_MECHANISM LMT_EAGER_MAX LMT_INBOX_EAGER_MAX
 unexport LMT_MAX_READERS LMT_DMA_MIN LMT_SINGLE_COPY LMT_STATS
 # Crates with loom models, and tests of one process that sanitizers can follow.
 LOOM_CRATES ?= lmt-core lmt-shm lmt-knem lmt-ioat lmt-ring lmt-collectives
@@ -34,7 +39,7 @@ compare: tools
 	echo "The report is $$(realpath "$(REPORT)"); open it in a browser."
 
 # All stages run, whatever fails; what failed is listed at the end.
-STAGES ?= format clippy tests doctests loom asan miri
+STAGES ?= format arrows clippy tests doctests loom asan miri
 test: tools
 	mkdir -p "$(TARGET)"
 	failed=()
@@ -53,6 +58,15 @@ tools:
 
 format:
 	cargo fmt --all --check
+
+# No file of the core uses a room above its own, and none use each other in a circle.
+arrows:
+	if ! command -v python3 >/dev/null; then
+	  echo "SKIPPED arrows between files: no python3."
+	  [ -z "$${LMT_REQUIRE-}" ]
+	  exit
+	fi
+	./.ci/arrows
 
 clippy:
 	cargo clippy --workspace --all-targets -- -D warnings
@@ -101,7 +115,24 @@ test-mpi:
 	MPI_FOLDERS="$$folders" PATH="$${folders//:/\/bin:}/bin:$$PATH" LMT_REQUIRE="$(MPI_REQUIRE)" \
 	  cargo test --package lmt-bench --test peers --test mpi --test collectives -- --nocapture --test-threads=1 \
 	  --skip launcher --skip second_signal --skip killed_one --skip every_operation --skip accesses_at_once --skip in_use_rotated
+	# Programs of Debian and of PyPI in short: each must end and be right.
+	APPS_PACKAGES="$$("$(TARGET)/debug/lmt" apps --packages --short | paste -sd' ')" ./.ci/tools for-apps
+	cp -f "$(TARGET)/debug/liblmt_fi.so" "$(TARGET)/debug/liblmt-fi.so"
+	required=
+	case ",$(MPI_REQUIRE)," in *,apps,*) required=--require;; esac
+	"$(TARGET)/debug/lmt" apps --short $$required --fetch --cache "$(MPI_CACHE)" --out "$(TARGET)/apps-short"
 	echo "make test-mpi: $$folders run on lmt."
+
+# Debian's packages are installed where they can be, MPIs and Python's come from PyPI.
+APPS_OUT ?= lmt-apps
+# More for the command, such as --turns 3 or --programs hpcc,lammps-melt.
+APPS_ARGS ?=
+apps: fi
+	cargo build --release --package lmt-bench
+	APPS_PACKAGES="$$("$(TARGET)/release/lmt" apps --packages $(APPS_ARGS) | paste -sd' ')" ./.ci/tools for-mpis for-apps
+	mkdir -p "$(MPI_CACHE)"
+	"$(TARGET)/release/lmt" apps --fetch --cache "$(MPI_CACHE)" --out "$(APPS_OUT)" $(APPS_ARGS)
+	echo "The page is $$(realpath "$(APPS_OUT)/apps.html"); open it in a browser."
 
 # Where `make install` puts things; DESTDIR goes before each, for packages.
 PREFIX ?= /usr/local
@@ -147,6 +178,23 @@ install: tools
 	  -e "s|@VERSION@|$$version|; s|@PRIVATE@|$$(plain "$$private")|" \
 	  capi/lmt.pc.in > "$$libraries/pkgconfig/lmt.pc"
 	echo "lmt $$version is under $$prefix; docs/c-interface.md says how programs use it."
+
+# Where packages go; what they are made of is in folders there, too.
+DIST ?= $(TARGET)/dist
+wheel:
+	./.ci/tools for-wheel
+	cargo build --profile "$(PROFILE)" --package lmt-capi --package lmt-bench --package lmt-fi
+	./packaging/make-wheel "$(BUILT)" "$(DIST)"
+
+deb:
+	./.ci/tools for-deb
+	rm -rf "$(DIST)/installed"
+	libraries=/usr/lib/$$(dpkg-architecture --query DEB_HOST_MULTIARCH)
+	$(MAKE) --no-print-directory install PREFIX=/usr LIBDIR="$$libraries" DESTDIR="$(DIST)/installed"
+	./packaging/make-deb "$(DIST)/installed" "$(DIST)"
+
+test-packages: wheel deb
+	./packaging/test-packages "$(DIST)"
 
 # A test compares it, so that it is never behind the sources.
 header:
