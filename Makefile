@@ -40,7 +40,8 @@ compare: tools
 
 # All stages run, whatever fails; what failed is listed at the end.
 STAGES ?= format arrows clippy tests doctests loom asan miri
-test: tools
+test:
+	./.ci/tools for-tests
 	mkdir -p "$(TARGET)"
 	failed=()
 	for stage in $(STAGES); do
@@ -170,8 +171,8 @@ install: tools
 	# `lmt mpirun-env` looks for it there, as seen from bin; libfabric wants the name.
 	install -m 755 "$(BUILT)/liblmt_fi.so" "$$libraries/liblmt-fi.so"
 	strip --strip-debug "$$libraries/liblmt.so.$$version" "$$libraries/liblmt.a" "$$libraries/liblmt-fi.so"
-	# hwloc, and what Rust's own library asks of the system's.
-	private="$$(pkg-config --libs hwloc 2>/dev/null || echo -lhwloc) -lgcc_s -lpthread -lm -ldl -lrt -lc"
+	# What Rust's own library asks of the system's.
+	private="-lgcc_s -lpthread -lm -ldl -lrt -lc"
 	# What means something to sed in what takes another's place.
 	plain() { printf '%s' "$$1" | sed 's/[&|\\]/\\&/g'; }
 	sed -e "s|@PREFIX@|$$(plain "$$PREFIX")|; s|@LIBDIR@|$$(plain "$$LIBDIR")|" \

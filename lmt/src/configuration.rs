@@ -71,11 +71,11 @@ pub fn value_of(key: &str, text: &str) -> Result<Value, CreateError> {
     lmt_selector::config::value_of(key, text).map_err(|sentence| CreateError::Configuration { sentence })
 }
 
-/// The machine as hwloc describes it, read once for the process. It takes some
-/// milliseconds the first time.
+/// The machine as hwloc describes it, or the kernel's files where there is none, read once for the
+/// process. It takes some milliseconds the first time.
 ///
 /// # Errors
-/// One sentence: why hwloc cannot describe it.
+/// One sentence: why it cannot be described.
 pub fn machine() -> Result<Arc<Machine>, String> {
     static MACHINE: OnceLock<Result<Arc<Machine>, String>> = OnceLock::new();
     MACHINE.get_or_init(|| Machine::load().map(Arc::new).map_err(|error| error.to_string())).clone()

@@ -223,6 +223,43 @@ fn a_wrong_root_variable_is_an_error() {
     load_with(&[("HWLOC_FSROOT", OsStr::new(""))]).expect_err("no directory has that name");
 }
 
+/// A folder with a libhwloc.so.15 of this source; with none, of no library at all.
+fn folder_with_hwloc(source: Option<&str>) -> FakeRoot {
+    let root = FakeRoot::new();
+    root.write("libhwloc.so.15", "This is no library.");
+    if let Some(source) = source {
+        root.write("hwloc.c", source);
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-o", "libhwloc.so.15", "hwloc.c"]).current_dir(root.path());
+        assert!(compiler.status().expect("a C compiler links this test, so there is one").success());
+    }
+    root
+}
+
+#[test]
+fn without_hwloc_the_kernels_files_describe_this_machine_and_no_other() {
+    let all = load_with(&[]).expect("this machine is there");
+    let libraries = [
+        (None, "libhwloc.so.15: "),
+        (Some("unsigned hwloc_get_api_version(void) { return 0x30000; }"), "has interface 0x00030000"),
+        (Some("unsigned hwloc_get_api_version(void) { return 0x20800; }"), "libhwloc.so.15 lacks a function"),
+        (Some("int nothing;"), "libhwloc.so.15 lacks a function"),
+    ];
+    for (source, reason) in libraries {
+        let root = folder_with_hwloc(source);
+        let library = ("LD_LIBRARY_PATH", root.path().as_os_str());
+        let described = load_with(&[library]).expect("the kernel describes it");
+        assert!(described.is_this_system);
+        let cpus = |described: &Described| described.sentence.split(" CPUs online").next().map(str::to_owned);
+        assert_eq!(cpus(&described), cpus(&all));
+        let error = load_with(&[library, ("HWLOC_SYNTHETIC", OsStr::new("pu:3"))]).expect_err(reason);
+        let begins = "only hwloc 2 describes the machine of HWLOC_SYNTHETIC='pu:3', and ";
+        assert!(error.starts_with(begins) && error.contains(reason), "{error}");
+        assert!(error.contains(": install hwloc 2 (Debian and Ubuntu: libhwloc15; "), "{error}");
+        assert!(error.ends_with("), or unset HWLOC_SYNTHETIC"), "{error}");
+    }
+}
+
 /// hwloc's order is kept: the root, then synthetic, then XML.
 #[test]
 fn of_several_variables_the_first_counts() {

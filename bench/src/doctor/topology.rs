@@ -1,13 +1,13 @@
 //! The machine as hwloc sees it.
 
 use lmt::diagnostic::{Finding, State};
-use lmt_selector::topology::{Machine, TopologyError};
+use lmt_selector::topology::{Machine, TopologyError, WithoutHwloc, without_hwloc};
 
 pub(super) fn findings() -> Vec<Finding> {
-    vec![seen(Machine::load())]
+    vec![seen(Machine::load(), without_hwloc())]
 }
 
-fn seen(machine: Result<Machine, TopologyError>) -> Finding {
+fn seen(machine: Result<Machine, TopologyError>, without_hwloc: Option<&WithoutHwloc>) -> Finding {
     let name = "hwloc";
     let machine = match machine {
         Ok(machine) => machine,
@@ -17,6 +17,10 @@ fn seen(machine: Result<Machine, TopologyError>) -> Finding {
             );
         }
     };
+    if let Some(WithoutHwloc { reason, remedy }) = without_hwloc {
+        let meaning = format!("{machine}, by the kernel's files, for {reason}");
+        return Finding::new(name, State::Limited, meaning).fixed_by(*remedy);
+    }
     if machine.is_this_system() {
         let known = !machine.caches().is_empty();
         let state = if known { State::Good } else { State::Limited };

@@ -3,20 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::Source;
+
 /// Why a machine could not be described.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// The library found at run time is another major version.
-    #[error(
-        "the hwloc library found at run time has interface {:#010x}, and lmt reads that of hwloc 2: \
-         install libhwloc15 or another hwloc 2.x", .version
-    )]
-    Library {
-        /// `hwloc_get_api_version()`.
-        version: u32,
-    },
-
     /// A synthetic description that hwloc does not take.
     #[error(
         "{origin}'{}' is not a synthetic machine, for {reason}: give its levels from the outside in, \
@@ -84,14 +76,15 @@ pub enum TopologyError {
         value: String,
     },
 
-    /// A variable of hwloc's, in a build without it.
-    #[error(
-        "{variable} is set, which only hwloc reads, and this lmt was built without hwloc: \
-         unset it, or build with the feature hwloc"
-    )]
+    /// What only hwloc reads, where there is none.
+    #[error("only hwloc 2 describes {origin}, and {}: {}{otherwise}", .missing.reason, .missing.remedy)]
     WithoutHwloc {
-        /// Which variable.
-        variable: &'static str,
+        /// What was to be described.
+        origin: String,
+        /// What else would do, as the end of a sentence.
+        otherwise: String,
+        /// Why there is no hwloc.
+        missing: &'static WithoutHwloc,
     },
 
     /// No CPU was described.
@@ -109,4 +102,21 @@ pub enum TopologyError {
         /// Its errno.
         source: io::Error,
     },
+}
+
+impl TopologyError {
+    pub(super) fn without_hwloc(source: &Source, missing: &'static WithoutHwloc) -> Self {
+        let otherwise =
+            source.variable().map_or_else(String::new, |variable| format!(", or unset {variable}"));
+        Self::WithoutHwloc { origin: source.to_string(), otherwise, missing }
+    }
+}
+
+/// Why there is no hwloc, and what would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithoutHwloc {
+    /// The end of a sentence: "libhwloc.so.15: cannot open shared object file".
+    pub reason: String,
+    /// What to do: "install hwloc 2".
+    pub remedy: &'static str,
 }

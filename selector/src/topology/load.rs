@@ -1,4 +1,4 @@
-//! Reading a machine from hwloc.
+//! Reading a machine from hwloc, or where there is none, the running one from the kernel's files.
 
 use std::env;
 use std::ffi::CString;
@@ -6,20 +6,27 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::sys::{Loaded, Unloaded};
-use super::{Machine, Source, TopologyError, synthetic, sys, xml};
+use super::sys::{Library, Loaded, Unloaded};
+use super::sysfs::Files;
+use super::{Machine, Source, TopologyError, WithoutHwloc, synthetic, xml};
 
 /// A machine longer than this is none: hwloc takes some KiB for each CPU.
 const MAX_XML_BYTES: u64 = 64 << 20;
 
-/// hwloc's plugins parse XML with a library that wants its first use to be
-/// alone; reading a machine is rare, so all of them are.
+/// What hwloc has for all machines of a process is made by the first; reading one is rare, so all
+/// are read alone.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Why hwloc describes no machine here; `None` where it does.
+pub fn without_hwloc() -> Option<&'static WithoutHwloc> {
+    Library::get().err()
+}
 
 impl Machine {
     /// The running machine, or the one that hwloc's variables describe:
     /// `HWLOC_FSROOT`, `HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`, the first of them
-    /// that is set.
+    /// that is set. Where there is no hwloc ([`without_hwloc`]) the running one, as the kernel's
+    /// files below /sys have it.
     ///
     /// It takes some milliseconds (docs/topology.md), so do it once and share the result. Like
     /// every reader of the environment, it must not run while another thread
@@ -28,11 +35,14 @@ impl Machine {
     /// # Errors
     ///
     /// A variable that describes no machine, where hwloc itself would say
-    /// nothing and describe the running one; a library that is not hwloc 2.
+    /// nothing and describe the running one; a variable where there is no hwloc.
     pub fn load() -> Result<Self, TopologyError> {
         let source = Source::of_environment();
         let Source::Variable { name, value } = &source else {
-            return read(source, |_| Ok(()));
+            return match Library::get() {
+                Ok(_) => read(source, |_| Ok(())),
+                Err(_) => Self::copy_of(&Files::of_this_machine(), source),
+            };
         };
         let named = |name| env::var_os(name).unwrap_or_default();
         match *name {
@@ -178,12 +188,12 @@ fn load(
     source: &Source,
     choose: impl FnOnce(&mut Unloaded) -> Result<(), TopologyError>,
 ) -> Result<Loaded, TopologyError> {
-    let version = sys::api_version();
-    if !sys::is_supported(version) {
-        return Err(TopologyError::Library { version });
+    let library = Library::get().map_err(|missing| TopologyError::without_hwloc(source, missing))?;
+    if !matches!(source, Source::ThisSystem | Source::Synthetic(_)) {
+        library.admit_plugins();
     }
     let failed = |error| TopologyError::Hwloc { origin: source.to_string(), source: error };
-    let mut topology = Unloaded::new().map_err(failed)?;
+    let mut topology = Unloaded::new(library).map_err(failed)?;
     choose(&mut topology)?;
     topology.load().map_err(failed)
 }

@@ -19,31 +19,27 @@
 //! # Ok::<(), lmt_selector::topology::TopologyError>(())
 //! ```
 //!
-//! Without the feature `hwloc` (on by default) the machine is what the kernel's
-//! files say, and no other machine can be described.
+//! libhwloc is looked for at run time. Where it is missing, and without the feature `hwloc` (on by
+//! default), the machine is what the kernel's files say, and no other machine can be described.
 
 mod describe;
 mod error;
-#[cfg(feature = "hwloc")]
 mod load;
 mod objects;
 mod place;
 mod snapshot;
 mod source;
-#[cfg(feature = "hwloc")]
 mod synthetic;
-#[cfg(feature = "hwloc")]
 mod sys;
-#[cfg(any(test, not(feature = "hwloc")))]
 mod sysfs;
 #[cfg(test)]
 pub(crate) mod testing;
-#[cfg(feature = "hwloc")]
 mod xml;
 
 use lmt_core::cpu_set::CpuSet;
 
-pub use error::TopologyError;
+pub use error::{TopologyError, WithoutHwloc};
+pub use load::without_hwloc;
 pub use place::{Place, UnknownPlace};
 pub use source::Source;
 

@@ -1,5 +1,5 @@
-//! The machine by the kernel's files below /sys/devices/system, for builds
-//! without hwloc. It knows no other machine than the running one, corrects no
+//! The machine by the kernel's files below /sys/devices/system, where there is
+//! no hwloc. It knows no other machine than the running one, corrects no
 //! error of firmware, and leaves cgroups to the kernel.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::objects::{Object, Objects, Type};
-#[cfg(not(feature = "hwloc"))]
-use super::{Machine, Source, TopologyError};
 
 /// Where the kernel describes the machine.
 const ROOT: &str = "/sys/devices/system";
@@ -17,22 +15,6 @@ const MOST_CPUS: u32 = 1 << 16;
 
 /// The kernel's files, or files like them.
 pub(super) struct Files(PathBuf);
-
-#[cfg(not(feature = "hwloc"))]
-impl Machine {
-    /// The running machine, as the kernel's files below /sys describe it.
-    ///
-    /// # Errors
-    ///
-    /// No CPU is described, or a variable asks for what only hwloc reads.
-    pub fn load() -> Result<Self, TopologyError> {
-        let source = Source::of_environment();
-        match source.variable() {
-            Some(variable) => Err(TopologyError::WithoutHwloc { variable }),
-            None => Self::copy_of(&Files::of_this_machine(), source),
-        }
-    }
-}
 
 impl Files {
     pub(super) fn of_this_machine() -> Self {

@@ -98,6 +98,7 @@ fn lists_and_sizes_are_those_of_the_kernel() {
 #[test]
 fn this_machine_is_that_of_hwloc() {
     let by_files = Machine::copy_of(&Files::of_this_machine(), Source::ThisSystem).unwrap();
+    assert_eq!(crate::topology::without_hwloc(), None, "hwloc is installed where this is tested");
     let by_hwloc = Machine::load().unwrap();
     if !by_hwloc.is_this_system() {
         println!("SKIPPED this machine as hwloc has it: a variable describes another");
