@@ -136,7 +136,7 @@ fn scribble(name: &str, mechanisms: &[&str], values: Values, cases: &[Case]) {
             // This is a rank.
             None => {}
             Some(Ok(words)) => {
-                assert!(words >= FEWEST_WORDS, "only {words} words could be written");
+                assert!(words >= FEWEST_WORDS, "only {words} words could be written: {results:?}");
                 println!("{sizes:?} {settings:?}: {words} words, {:?}", begun.elapsed());
             }
             Some(Err(Skip::Mechanism(why))) => {
@@ -196,8 +196,9 @@ fn write(parent: &mut Parent, seed: u64, values: Values) -> Result<u64, Skip> {
                 Err(error) if written == 0 => {
                     return Err(Skip::Scribbling(format!("writing /proc/PID/mem: {error}")));
                 }
-                // The rank has died, of which the group tells.
-                Err(_) => return Ok(written),
+                // Memory of a connection that has ended, or the rank has died: then there are no
+                // pages to be found, and the group tells of it.
+                Err(_) => break,
             }
         }
         std::thread::sleep(PAUSE);

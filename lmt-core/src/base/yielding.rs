@@ -99,7 +99,7 @@ impl Sharing {
 
     /// A wait begins.
     #[inline]
-    pub fn begin_wait(&mut self) {
+    fn begin_wait(&mut self) {
         self.waits = self.waits.saturating_sub(1);
     }
 

@@ -86,3 +86,53 @@ fn who_computes_again_and_again_is_let_run_more_and_more_seldom() {
     (0..100).for_each(|_| _ = waits_for(YieldOutcome::Compute));
     assert_eq!(waits_for(YieldOutcome::Compute), WAITS << MAX_DOUBLINGS);
 }
+
+/// After how many empty polls credits are returned first, and others let run first.
+fn first_of_each(spins: u32, is_oversubscribed: bool) -> (u32, u32) {
+    let mut sharing = Sharing::new();
+    let (mut credits, mut yields) = (0, 0);
+    for poll in 1..=10_000 {
+        sharing.count_empty(spins, is_oversubscribed);
+        assert_eq!(sharing.empty_polls(), poll);
+        if sharing.is_time_to_return_credits() {
+            assert_eq!(credits, 0, "once a wait");
+            credits = poll;
+        }
+        if yields == 0 && sharing.is_time_to_yield() {
+            yields = poll;
+        }
+    }
+    (credits, yields)
+}
+
+#[test]
+fn credits_are_returned_before_others_are_let_run_who_may_wait_for_them() {
+    assert_eq!(first_of_each(50_000, false), (RETURN_CREDITS_AFTER, POLLS));
+    assert_eq!(first_of_each(50_000, true), (OVERSUBSCRIBED_POLLS, OVERSUBSCRIBED_POLLS));
+    assert_eq!(first_of_each(8, false), (8, 8));
+    assert_eq!(first_of_each(0, false), (1, 1), "no spins at all are wanted");
+}
+
+#[test]
+fn processes_that_come_to_outnumber_cores_during_a_wait_are_let_run_at_once() {
+    let mut sharing = Sharing::new();
+    (0..10).for_each(|_| sharing.count_empty(50_000, false));
+    assert!(!sharing.is_time_to_yield() && !sharing.yields_each_poll());
+    sharing.count_empty(50_000, true);
+    assert!(sharing.is_time_to_yield() && sharing.yields_each_poll());
+    sharing.count_empty(50_000, false);
+    assert!(!sharing.is_time_to_yield(), "some have gone");
+}
+
+#[test]
+fn a_wait_ends_with_a_poll_that_found_something() {
+    let mut sharing = Sharing::new();
+    (0..POLLS).for_each(|_| sharing.count_empty(50_000, false));
+    assert!(sharing.is_time_to_yield());
+    sharing.end_wait();
+    assert!(!sharing.is_time_to_yield());
+    sharing.count_empty(4, false);
+    assert_eq!((sharing.empty_polls(), sharing.is_time_to_yield()), (1, false));
+    (1..4).for_each(|_| sharing.count_empty(4, false));
+    assert!(sharing.is_time_to_yield(), "what was said when this wait began counts");
+}

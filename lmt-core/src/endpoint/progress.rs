@@ -9,6 +9,7 @@ use super::blocking_receive::{Found, PolledReceive};
 use super::handshake::Reception;
 use super::state::Traffic;
 use crate::base::clock::CoarseInstant;
+use crate::queue::Next;
 use crate::requests::outcome::OperationError;
 use crate::vocabulary::error::PeerError;
 use crate::vocabulary::identity::PeerKey;
@@ -23,25 +24,25 @@ impl Engine {
     #[inline(always)] // Empty polls are most of a wait.
     pub fn progress(&mut self) -> Result<bool, OperationError> {
         self.check_fork()?;
-        let has_arrived = self.inbox.has_something();
-        let moved = (has_arrived || !self.traffic.is_quiescent()) && self.move_messages(has_arrived);
+        let found = self.look();
+        let moved = (found.is_some() || !self.traffic.is_quiescent()) && self.move_messages(found);
         self.after(moved, Self::CLOCK_EVERY_CALL);
         Ok(moved)
     }
 
-    /// Takes what has arrived, if something has, and moves what is in flight.
+    /// Takes what has arrived, of which a look has found the first, and moves what is in flight.
     #[inline(never)]
-    fn move_messages(&mut self, has_arrived: bool) -> bool {
-        let mut moved = false;
-        if has_arrived {
-            for _ in 0..Self::BATCH {
-                if !self.poll_inbox() {
-                    break;
-                }
-                moved = true;
+    fn move_messages(&mut self, found: Option<usize>) -> bool {
+        let mut next = found.and_then(|at| self.inbox.next_at(at));
+        let mut taken = 0;
+        while !matches!(self.take(next, None), Found::Nothing) {
+            taken += 1;
+            if taken == Self::BATCH {
+                break;
             }
+            next = self.next();
         }
-        self.advance() | moved
+        self.advance() | (taken > 0)
     }
 
     /// Takes one cell out of the inbox.
@@ -53,7 +54,27 @@ impl Engine {
     /// The same, for a receive that is awaited.
     #[inline(always)] // The path of a short message.
     pub(super) fn poll_for(&mut self, awaited: Option<&mut PolledReceive>) -> Found {
-        match self.inbox.next() {
+        let next = self.next();
+        self.take(next, awaited)
+    }
+
+    #[inline(always)] // The path of a short message.
+    fn next(&mut self) -> Option<Next> {
+        let at = self.look()?;
+        self.inbox.next_at(at)
+    }
+
+    /// Looks for a message; where others are let run after an empty poll, at every fast box: what is
+    /// in one would wait until the core is back.
+    #[inline(always)] // The path of a short message.
+    fn look(&mut self) -> Option<usize> {
+        let found = self.inbox.look();
+        if found.is_none() && self.sharing.yields_each_poll() { self.inbox.look_at_all() } else { found }
+    }
+
+    #[inline(always)] // The path of a short message.
+    fn take(&mut self, next: Option<Next>, awaited: Option<&mut PolledReceive>) -> Found {
+        match next {
             None => Found::Nothing,
             Some(next) if self.traffic.is_awaiting_report(next.header.sender) => self.poll_after_report(),
             Some(next) => self.traffic.deliver(&mut self.inbox, next, awaited),

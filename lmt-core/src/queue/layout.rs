@@ -21,7 +21,7 @@ use crate::memory::buffer::{Buffer, Leaving, Taking};
 use crate::memory::shared_memory::{AttachError, SharedMemory};
 use crate::vocabulary::error::MemoryError;
 
-/// "lmtinbox" and the layout's version in one word; changes with the layout.
+/// "lmtinb" and the layout's version in one word; changes with the layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"lmtinb\0\x01");
 
 const LINE_BYTES: usize = 64;

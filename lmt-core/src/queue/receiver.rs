@@ -121,19 +121,19 @@ impl InboxReceiver {
         Some(self.deliver(next))
     }
 
-    /// Whether [`InboxReceiver::next`], called next, looks at a message. One look, as it makes one.
-    #[inline(always)] // Empty polls are most of a wait.
-    pub(crate) fn has_something(&mut self) -> bool {
-        self.look().is_some()
-    }
-
     /// As [`InboxReceiver::poll`]. The message stays where it is until [`InboxReceiver::finish`],
     /// once; asked again before that, this may give another sender's.
     #[inline(always)] // The path of a short message.
     pub(crate) fn next(&mut self) -> Option<Next> {
+        let at = self.look()?;
+        self.next_at(at)
+    }
+
+    /// The same where [`InboxReceiver::look`], called last, has found something at `at`.
+    #[inline(always)] // The path of a short message.
+    pub(crate) fn next_at(&mut self, mut at: usize) -> Option<Next> {
         // Bounded, for a peer may write garbage as fast as this drops it.
         for _ in 0..MAX_GARBAGE {
-            let at = self.look()?;
             if at == NO_FAST_BOX {
                 return Some(Next { at, body: Body::IN_LINE, header: self.arrived });
             }
@@ -142,6 +142,7 @@ impl InboxReceiver {
                 return Some(Next { at, body, header });
             }
             self.drop_garbage(at, body, header.bytes);
+            at = self.look()?;
         }
         None
     }
@@ -155,7 +156,7 @@ impl InboxReceiver {
     /// One look at the inbox, and one at each of two boxes, until something is found: in which box,
     /// or [`NO_FAST_BOX`].
     #[inline(always)] // The path of a short message.
-    fn look(&mut self) -> Option<usize> {
+    pub(crate) fn look(&mut self) -> Option<usize> {
         let is_inbox_first = self.boxes.is_inbox_due();
         if is_inbox_first && self.is_in_inbox() {
             return Some(NO_FAST_BOX);
@@ -201,6 +202,11 @@ impl InboxReceiver {
     pub(crate) fn next_of_all(&mut self) -> Option<Next> {
         self.boxes.select_nonempty();
         self.next()
+    }
+
+    /// As [`InboxReceiver::look`], which has found nothing, at every fast box.
+    pub(crate) fn look_at_all(&mut self) -> Option<usize> {
+        self.boxes.select_nonempty().then(|| self.look()).flatten()
     }
 
     /// Whether a message is in the inbox itself: what its line says is copied then.

@@ -143,6 +143,29 @@ fn only_so_many_have_a_box_and_the_inbox_serves_the_others() {
     assert!(receiver.poll_all().is_none());
 }
 
+/// Neither a box nor the inbox is ever empty: one of three messages is the inbox's, whichever has
+/// messages first.
+#[test]
+fn one_box_and_the_inbox_take_turns() {
+    for first in [0, 1] {
+        let (mut receiver, fd) = inbox(1);
+        let mut senders = [join(&mut receiver, &fd, 0), join(&mut receiver, &fd, 1)];
+        assert!(receiver.has_fast_box(0) && !receiver.has_fast_box(1));
+        let mut got = [0_usize; 2];
+        for round in 0..300 {
+            for one in [first, 1 - first] {
+                while send(&mut senders[one], one as u64, b"x").is_ok() {}
+                if round == 0 {
+                    break;
+                }
+            }
+            let delivery = receiver.poll().expect("both are full");
+            got[usize::from(delivery.sender())] += 1;
+        }
+        assert!((got[1] * 2).abs_diff(got[0]) <= 4, "{first}: {got:?}");
+    }
+}
+
 #[test]
 fn a_message_in_a_box_keeps_its_owner_awake_and_one_that_comes_wakes_it() {
     let (mut receiver, fd) = inbox(1);

@@ -298,13 +298,14 @@ impl FastBoxes {
         self.in_a_row >= IN_A_ROW
     }
 
-    /// Gives the turn to a box in which something is, if there is one.
-    pub(crate) fn select_nonempty(&mut self) {
-        if !self.is_ready(self.other)
-            && let Some(at) = (0..self.list.len()).find(|at| self.is_ready(*at))
-        {
-            self.other = at;
+    /// Gives the turn to a box in which something is; whether there is one.
+    pub(crate) fn select_nonempty(&mut self) -> bool {
+        if self.is_ready(self.other) {
+            return true;
         }
+        let found = (0..self.list.len()).find(|at| self.is_ready(*at));
+        self.other = found.unwrap_or(self.other);
+        found.is_some()
     }
 
     /// The message that a look has found in box number `at`: a copy of what its line says, where its

@@ -1,0 +1,73 @@
+//! What one call of progress takes in.
+#![allow(unsafe_code)] // Lends memory by address.
+
+use std::time::{Duration, Instant};
+
+use lmt::buffer::{Access, Buffer, Segment};
+use lmt::{Endpoint, Engine, Label, PeerId, RequestId, SendMode, Source, Space, TagMatch, Wanted};
+
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+const SENDERS: usize = 7;
+
+/// One that receives, and lets others run after each look that finds nothing; and its peers.
+fn engines() -> (Engine, Vec<(Engine, PeerId)>) {
+    let receiver =
+        Endpoint::builder().configure(|config| config.spins = 1).build_engine().expect("an engine");
+    let sender = |_| {
+        let mut engine = Endpoint::builder().build_engine().expect("an engine");
+        let peer = engine.insert_peer(&receiver.address().clone()).expect("room for a peer");
+        (engine, peer)
+    };
+    let senders = (0..SENDERS).map(sender).collect();
+    (receiver, senders)
+}
+
+fn send(sender: &mut (Engine, PeerId), tag: u64, text: &[u8]) -> RequestId {
+    // SAFETY: the test keeps the bytes until the operation has ended.
+    let buffer = unsafe { Buffer::new(&[Segment::of(text)], Access::Read) }.expect("a buffer");
+    let label = Label { tag, ..Label::default() };
+    sender.0.send(sender.1, label, buffer, SendMode::Standard).expect("begun")
+}
+
+fn receive(receiver: &mut Engine, tag: u64, into: &mut [u8]) -> RequestId {
+    // SAFETY: the test keeps the bytes, untouched, until the operation has ended.
+    let buffer = unsafe { Buffer::new(&[Segment::of_mut(into)], Access::Write) }.expect("a buffer");
+    let wanted = Wanted { space: Space::FIRST, tags: TagMatch::exactly(tag) };
+    receiver.receive(Source::Any, wanted, buffer).expect("posted")
+}
+
+/// A caller whose message is there gets it before it gives its core away, whoever else has sent
+/// what it does not wait for yet.
+#[test]
+fn one_call_takes_what_all_have_sent_where_others_are_let_run_after_it() {
+    let (mut receiver, mut senders) = engines();
+    receiver.accept_unnamed_peers();
+    let (texts, start) = ([[7_u8; 8]; SENDERS], Instant::now());
+    for round in 0..20 {
+        let mut into = [[0_u8; 8]; SENDERS];
+        let wanted = into.iter_mut().enumerate();
+        let receives: Vec<RequestId> =
+            wanted.map(|(at, into)| receive(&mut receiver, at as u64, into)).collect();
+        let sends: Vec<RequestId> =
+            senders.iter_mut().enumerate().map(|(at, sender)| send(sender, at as u64, &texts[at])).collect();
+        if round == 0 {
+            // They connect first.
+            while !receives.iter().all(|one| receiver.is_done(*one)) {
+                receiver.progress().expect("this is no child");
+                senders.iter_mut().for_each(|(sender, _)| drop(sender.progress()));
+                assert!(start.elapsed() < TIME_LIMIT, "nothing arrived in time");
+            }
+        } else {
+            receiver.progress().expect("this is no child");
+        }
+        for (at, one) in receives.iter().enumerate() {
+            assert!(receiver.is_done(*one), "round {round}: the message of sender {at} was left");
+            receiver.wait(*one).expect("it is received");
+        }
+        assert!(into == texts);
+        for ((sender, _), one) in senders.iter_mut().zip(sends) {
+            sender.wait(one).expect("it is sent");
+        }
+        receiver.progress().expect("this is no child");
+    }
+}
