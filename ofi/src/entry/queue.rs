@@ -216,11 +216,11 @@ impl Output {
         queue.watch.user_polls();
         // Who wants no completion wants progress.
         let polls = self.count == 0 || queue.is_empty();
-        let is_idle = polls && state.progress_queue(cq.number);
+        let is_idle = polls && (state.progress_queue(cq.number) | state.take_owed_yield());
         // SAFETY: the caller's promise.
         let read = unsafe { self.take(state, cq) };
-        // A look for a message that is not there (FI_PEEK) ends with an error.
-        let is_idle = is_idle || !polls && read < 0 && state.should_yield(WaitedFor::Queue(cq.number));
+        // A peek that found nothing ends with an error.
+        let is_idle = is_idle || !polls && read < 0 && state.yields_after_peek(cq.number);
         (read, is_idle && read < 0)
     }
 

@@ -3,8 +3,6 @@
 //! everybody two turns. So now and then they are not let run here, and it is looked at whether
 //! the thread has lost its core all the same when it polls again.
 
-use std::thread::{self, ThreadId};
-
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// So many times in a row others are not let run here once the caller was seen to do it.
@@ -19,14 +17,16 @@ const BETWEEN_LOOKS: u32 = 8;
 /// What is known of the caller.
 #[derive(Debug, Default)]
 pub struct Caller {
-    /// The thread that all this is of.
-    thread: Option<ThreadId>,
+    /// The thread that all this is of ([`this_thread`]); 0 before there is one.
+    thread: usize,
     /// So many times to come it is left alone.
     left_alone: u32,
     /// So many times to come others are let run here.
     until_look: u32,
     /// So often in a row it was seen to let others run.
     seen: u32,
+    /// Whether others were to be let run when it had peeked in vain, and were not yet.
+    is_yield_owed: bool,
     /// How often the thread had lost its core when it was left alone to be looked at, until it
     /// polls again.
     switches: Option<i64>,
@@ -36,14 +36,16 @@ impl Caller {
     /// Whether the caller is left to let others run by itself. Asked each time they are to be
     /// let run; where that is not after `each_poll`, twice is no harm.
     pub fn yields_itself(&mut self, each_poll: bool) -> bool {
-        let thread = Some(thread::current().id());
+        let thread = this_thread();
         if self.thread != thread {
             *self = Self { thread, until_look: BETWEEN_LOOKS, ..Self::default() };
         }
         each_poll && self.is_left_alone(context_switches)
     }
 
-    fn is_left_alone(&mut self, switches_now: impl FnOnce() -> Option<i64>) -> bool {
+    fn is_left_alone(&mut self, switches_now: impl Fn() -> Option<i64>) -> bool {
+        // It only peeks, and has not polled since it was left alone to be looked at.
+        self.look(&switches_now);
         if let Some(left) = self.left_alone.checked_sub(1) {
             self.left_alone = left;
             return true;
@@ -56,12 +58,32 @@ impl Caller {
         self.switches.is_some()
     }
 
+    /// Others are to be let run after a peek (`FI_PEEK`) that found nothing; whether now. A caller
+    /// that polls after each peek, as Open MPI does, has them run there: so the first time it is
+    /// left to the next poll, or peek.
+    pub fn yields_after_peek(&mut self) -> bool {
+        self.is_yield_owed = !self.is_yield_owed;
+        !self.is_yield_owed
+    }
+
+    /// Whether others are to be let run after this empty poll for an earlier peek.
+    #[inline]
+    pub fn take_owed_yield(&mut self) -> bool {
+        std::mem::take(&mut self.is_yield_owed)
+    }
+
     /// The caller polls.
     #[inline]
     pub fn polls(&mut self) {
-        if self.switches.is_some() {
+        // What another thread has lost says nothing of this one.
+        if self.switches.is_some() && self.thread == this_thread() {
             self.look(context_switches);
         }
+    }
+
+    /// Whether it is left alone only to be looked at.
+    pub const fn is_looked_at(&self) -> bool {
+        self.switches.is_some()
     }
 
     #[inline(never)]
@@ -76,6 +98,15 @@ impl Caller {
             (self.seen, self.left_alone) = (0, LEFT_ALONE);
         }
     }
+}
+
+/// A number that no other thread has as long as this one lives: where it has something of its own.
+/// Asked at each empty poll, for which `std::thread::current` is too slow.
+fn this_thread() -> usize {
+    thread_local! {
+        static OWN: u8 = const { 0 };
+    }
+    OWN.with(|own| std::ptr::from_ref(own).addr())
 }
 
 /// How often this thread has lost its core, to whatever (getrusage(2), `RUSAGE_THREAD`).

@@ -1,3 +1,5 @@
+use std::cell::Cell;
+
 use super::*;
 
 /// How many of 100,000 times others were let run here, with a caller that loses its core before
@@ -35,11 +37,11 @@ fn who_loses_its_core_now_and_then_is_not_taken_for_one_that_lets_others_run() {
 
 #[test]
 fn only_one_thread_that_polls_all_the_time_is_left_alone() {
-    let known = || Caller { left_alone: 10, thread: Some(thread::current().id()), ..Caller::default() };
+    let known = || Caller { left_alone: 10, thread: this_thread(), ..Caller::default() };
     assert!(known().yields_itself(true));
     assert!(!known().yields_itself(false), "others are let run after many polls only");
     let mut of_another = known();
-    thread::scope(|threads| {
+    std::thread::scope(|threads| {
         let there = threads.spawn(|| assert!(!of_another.yields_itself(true)));
         there.join().expect("it is asked there");
     });
@@ -57,6 +59,30 @@ fn where_the_kernel_does_not_say_others_are_let_run() {
 #[test]
 fn the_kernel_counts_the_times_that_a_thread_loses_its_core() {
     let before = context_switches().expect("Linux counts them");
-    thread::sleep(std::time::Duration::from_millis(1));
+    std::thread::sleep(std::time::Duration::from_millis(1));
     assert!(context_switches().expect("Linux counts them") > before);
+}
+
+#[test]
+fn a_caller_that_only_peeks_has_others_run_all_the_time() {
+    let (mut caller, switches, mut here) = (Caller::default(), Cell::new(0), 0);
+    for _ in 0..10_000 {
+        if caller.yields_after_peek() && !caller.is_left_alone(|| Some(switches.get())) {
+            here += 1;
+            switches.set(switches.get() + 1);
+        }
+    }
+    assert!(here > 4_000, "{here}: each second peek, but for those at which it is looked at");
+}
+
+#[test]
+fn a_yield_that_a_peek_left_out_is_made_up_for_by_the_next_poll_or_peek() {
+    let mut caller = Caller::default();
+    assert!(!caller.take_owed_yield());
+    for _ in 0..3 {
+        assert!(!caller.yields_after_peek());
+        assert!(caller.take_owed_yield(), "a poll after each peek");
+        assert!(!caller.take_owed_yield(), "once");
+    }
+    assert_eq!([(); 4].map(|()| caller.yields_after_peek()), [false, true, false, true]);
 }

@@ -41,6 +41,7 @@ use exposed::Exposed;
 use home::DomainEngine;
 use queue::Queue;
 use region::Region;
+use sleep::WaitedFor;
 use table::Table;
 use vector::AddressVector;
 
@@ -145,6 +146,17 @@ impl State {
             at += 1;
         }
         should_yield && at > 0
+    }
+
+    /// A peek in this queue found nothing: whether its caller is to let others run.
+    pub fn yields_after_peek(&mut self, queue: usize) -> bool {
+        self.should_yield(WaitedFor::Queue(queue)) && self.caller.yields_after_peek()
+    }
+
+    /// See [`Caller::take_owed_yield`].
+    #[inline]
+    pub fn take_owed_yield(&mut self) -> bool {
+        self.caller.take_owed_yield()
     }
 
     /// Takes an endpoint away, and its number out of what it was bound to.

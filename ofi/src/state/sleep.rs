@@ -74,8 +74,11 @@ impl State {
 pub fn yield_core(domain: &Domain, what: WaitedFor) {
     let mut state = domain.lock();
     if state.caller_yields(what) {
-        // It runs those who wait, so they are seen no more here.
-        return state.note_yield(what, YieldOutcome::Wait);
+        if !state.caller.is_looked_at() {
+            // It runs those who wait, so they are seen no more here.
+            state.note_yield(what, YieldOutcome::Wait);
+        }
+        return;
     }
     drop(state);
     let others = lmt::yield_core();
