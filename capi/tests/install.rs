@@ -77,6 +77,19 @@ fn check_group(prefix: &Path, flags: &[String], folder: &Path) {
     }
 }
 
+/// The rates of the examples: each message is right, and all three patterns are told.
+fn check_rates(prefix: &Path, flags: &[String], folder: &Path) {
+    let program = compile("rates.c", "rates", &[], flags, folder);
+    for bytes in ["8", "4096"] {
+        let mut run = Command::new(prefix.join("bin/lmt"));
+        run.args(["run", "-n", "2", "--"]).arg(&program).args([bytes, "300"]);
+        let said = succeed(run.env("LD_LIBRARY_PATH", prefix.join("lib")));
+        let told =
+            ["ping-pong", "window of 64", "exchange"].into_iter().all(|pattern| said.contains(pattern));
+        assert!(told && said.contains(&format!("{bytes} B: ")), "{said}");
+    }
+}
+
 /// The provider is where the installed command looks for it.
 fn check_provider(prefix: &Path) {
     let said = succeed(Command::new(prefix.join("bin/lmt")).args(["mpirun-env", "mpich"]));
@@ -125,6 +138,7 @@ fn an_installed_library_is_found_by_pkg_config() {
     assert_eq!(lines_of(&mut run), 2);
 
     check_group(&prefix, &flags, root.path());
+    check_rates(&prefix, &flags, root.path());
     check_provider(&prefix);
 
     // The archive, with the shared library beside it ...
