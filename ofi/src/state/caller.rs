@@ -1,12 +1,18 @@
 //! Whether who polls lets others run between its polls by itself, as Open MPI does where
 //! processes outnumber cores. Were they let run here as well, each of its polls would cost
 //! everybody two turns. So now and then they are not let run here, and it is looked at whether
-//! the thread has lost its core all the same when it polls again.
+//! the thread has lost its core all the same when it polls again. It is looked at again and again:
+//! Open MPI's blocking sends poll in a loop that lets nobody run.
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// So many times in a row others are not let run here once the caller was seen to do it.
-const LEFT_ALONE: u32 = 16_384;
+/// So many times in a row others are not let run here once the caller was seen to do it; then it
+/// is looked at what it did in these. A blocking send spins so often before others run.
+const LEFT_ALONE: u32 = 256;
+
+/// So often its thread loses its core in these, at the least, if it lets others run: not each of
+/// its yields runs somebody.
+const LOST: i64 = 4;
 
 /// So often in a row it is to be seen: a core is lost for other reasons too, but seldom.
 const SEEN: u32 = 2;
@@ -21,6 +27,8 @@ pub struct Caller {
     thread: usize,
     /// So many times to come it is left alone.
     left_alone: u32,
+    /// How often the thread had lost its core when it began to be left alone.
+    switches_before: i64,
     /// So many times to come others are let run here.
     until_look: u32,
     /// So often in a row it was seen to let others run.
@@ -48,7 +56,7 @@ impl Caller {
         self.look(&switches_now);
         if let Some(left) = self.left_alone.checked_sub(1) {
             self.left_alone = left;
-            return true;
+            return left > 0 || self.is_left_alone_again(switches_now);
         }
         if let Some(left) = self.until_look.checked_sub(1) {
             self.until_look = left;
@@ -56,6 +64,17 @@ impl Caller {
         }
         self.switches = switches_now();
         self.switches.is_some()
+    }
+
+    /// It was left alone so often as it is in a row: whether it let others run meanwhile.
+    #[cold]
+    fn is_left_alone_again(&mut self, switches_now: impl FnOnce() -> Option<i64>) -> bool {
+        let Some(now) = switches_now() else { return false };
+        let has_let_run = now - self.switches_before >= LOST;
+        if has_let_run {
+            (self.left_alone, self.switches_before) = (LEFT_ALONE, now);
+        }
+        has_let_run
     }
 
     /// Others are to be let run after a peek (`FI_PEEK`) that found nothing; whether now. A caller
@@ -89,13 +108,14 @@ impl Caller {
     #[inline(never)]
     fn look(&mut self, switches_now: impl FnOnce() -> Option<i64>) {
         let Some(before) = self.switches.take() else { return };
-        if switches_now() == Some(before) {
+        let now = switches_now().unwrap_or(before);
+        if now == before {
             (self.seen, self.until_look) = (0, BETWEEN_LOOKS);
             return;
         }
         self.seen += 1;
         if self.seen >= SEEN {
-            (self.seen, self.left_alone) = (0, LEFT_ALONE);
+            (self.seen, self.left_alone, self.switches_before) = (0, LEFT_ALONE, now);
         }
     }
 }

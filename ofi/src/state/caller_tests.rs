@@ -28,6 +28,22 @@ fn who_lets_others_run_itself_is_left_alone() {
 }
 
 #[test]
+fn who_lets_others_run_between_its_polls_no_more_has_them_run_here_soon() {
+    let mut caller = Caller::default();
+    let lets_run = 1000;
+    let (mut switches, mut here) = (0, 0);
+    for poll in 0..2 * lets_run {
+        // As in a blocking send, whose thread loses its core only by the timer.
+        switches += i64::from(poll < lets_run || poll % 100 == 0);
+        caller.look(|| Some(switches));
+        if !caller.is_left_alone(|| Some(switches)) {
+            here += 1;
+        }
+    }
+    assert!(here > lets_run - 2 * LEFT_ALONE - lets_run / BETWEEN_LOOKS, "{here}");
+}
+
+#[test]
 fn who_loses_its_core_now_and_then_is_not_taken_for_one_that_lets_others_run() {
     let mut caller = Caller::default();
     let others = |loses: u32| yields_here(&mut Caller::default(), |poll| poll % loses == 0);
