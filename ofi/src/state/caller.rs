@@ -94,8 +94,18 @@ impl Caller {
     /// The caller polls.
     #[inline]
     pub fn polls(&mut self) {
+        if self.switches.is_some() {
+            self.look_at_this_thread();
+        }
+    }
+
+    /// Apart, or each poll would ask for the thread's address before it is known whether it is
+    /// of use.
+    #[cold]
+    #[inline(never)]
+    fn look_at_this_thread(&mut self) {
         // What another thread has lost says nothing of this one.
-        if self.switches.is_some() && self.thread == this_thread() {
+        if self.thread == this_thread() {
             self.look(context_switches);
         }
     }
@@ -105,7 +115,6 @@ impl Caller {
         self.switches.is_some()
     }
 
-    #[inline(never)]
     fn look(&mut self, switches_now: impl FnOnce() -> Option<i64>) {
         let Some(before) = self.switches.take() else { return };
         let now = switches_now().unwrap_or(before);
@@ -121,7 +130,7 @@ impl Caller {
 }
 
 /// A number that no other thread has as long as this one lives: where it has something of its own.
-/// Asked at each empty poll, for which `std::thread::current` is too slow.
+/// Asked each time that others are to be let run, for which `std::thread::current` is too slow.
 fn this_thread() -> usize {
     thread_local! {
         static OWN: u8 = const { 0 };
