@@ -220,7 +220,7 @@ impl Output {
         // SAFETY: the caller's promise.
         let read = unsafe { self.take(state, cq) };
         // A peek that found nothing ends with an error.
-        let is_idle = is_idle || !polls && read < 0 && state.yields_after_peek(cq.number);
+        let is_idle = if polls { is_idle } else { state.yields_after_peek(cq.number, read >= 0) };
         (read, is_idle && read < 0)
     }
 

@@ -7,7 +7,8 @@
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// So many times in a row others are not let run here once the caller was seen to do it; then it
-/// is looked at what it did in these. A blocking send spins so often before others run.
+/// is looked at whether its thread lost its core in these. A blocking send spins up to twice as
+/// often before others run: the first times may be those of the wait before it.
 const LEFT_ALONE: u32 = 256;
 
 /// So often its thread loses its core in these, at the least, if it lets others run: not each of
@@ -33,8 +34,6 @@ pub struct Caller {
     until_look: u32,
     /// So often in a row it was seen to let others run.
     seen: u32,
-    /// Whether others were to be let run when it had peeked in vain, and were not yet.
-    is_yield_owed: bool,
     /// How often the thread had lost its core when it was left alone to be looked at, until it
     /// polls again.
     switches: Option<i64>,
@@ -42,7 +41,7 @@ pub struct Caller {
 
 impl Caller {
     /// Whether the caller is left to let others run by itself. Asked each time they are to be
-    /// let run; where that is not after `each_poll`, twice is no harm.
+    /// let run; where that is not after `each_poll`, two turns do little harm.
     pub fn yields_itself(&mut self, each_poll: bool) -> bool {
         let thread = this_thread();
         if self.thread != thread {
@@ -66,7 +65,7 @@ impl Caller {
         self.switches.is_some()
     }
 
-    /// It was left alone so often as it is in a row: whether it let others run meanwhile.
+    /// It was left alone [`LEFT_ALONE`] times: whether its thread lost its core meanwhile.
     #[cold]
     fn is_left_alone_again(&mut self, switches_now: impl FnOnce() -> Option<i64>) -> bool {
         let Some(now) = switches_now() else { return false };
@@ -75,20 +74,6 @@ impl Caller {
             (self.left_alone, self.switches_before) = (LEFT_ALONE, now);
         }
         has_let_run
-    }
-
-    /// Others are to be let run after a peek (`FI_PEEK`) that found nothing; whether now. A caller
-    /// that polls after each peek, as Open MPI does, has them run there: so the first time it is
-    /// left to the next poll, or peek.
-    pub fn yields_after_peek(&mut self) -> bool {
-        self.is_yield_owed = !self.is_yield_owed;
-        !self.is_yield_owed
-    }
-
-    /// Whether others are to be let run after this empty poll for an earlier peek.
-    #[inline]
-    pub fn take_owed_yield(&mut self) -> bool {
-        std::mem::take(&mut self.is_yield_owed)
     }
 
     /// The caller polls.
@@ -131,7 +116,7 @@ impl Caller {
 
 /// A number that no other thread has as long as this one lives: where it has something of its own.
 /// Asked each time that others are to be let run, for which `std::thread::current` is too slow.
-fn this_thread() -> usize {
+pub(super) fn this_thread() -> usize {
     thread_local! {
         static OWN: u8 = const { 0 };
     }

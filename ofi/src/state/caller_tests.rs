@@ -1,5 +1,3 @@
-use std::cell::Cell;
-
 use super::*;
 
 /// How many of 100,000 times others were let run here, with a caller that loses its core before
@@ -70,6 +68,8 @@ fn where_the_kernel_does_not_say_others_are_let_run() {
         assert!(!caller.is_left_alone(|| None));
         caller.look(|| None);
     }
+    let mut caller = Caller { left_alone: 1, ..Caller::default() };
+    assert!(!caller.is_left_alone(|| None), "it says no more");
 }
 
 #[test]
@@ -80,25 +80,14 @@ fn the_kernel_counts_the_times_that_a_thread_loses_its_core() {
 }
 
 #[test]
-fn a_caller_that_only_peeks_has_others_run_all_the_time() {
-    let (mut caller, switches, mut here) = (Caller::default(), Cell::new(0), 0);
-    for _ in 0..10_000 {
-        if caller.yields_after_peek() && !caller.is_left_alone(|| Some(switches.get())) {
-            here += 1;
-            switches.set(switches.get() + 1);
-        }
-    }
-    assert!(here > 4_000, "{here}: each second peek, but for those at which it is looked at");
-}
-
-#[test]
-fn a_yield_that_a_peek_left_out_is_made_up_for_by_the_next_poll_or_peek() {
-    let mut caller = Caller::default();
-    assert!(!caller.take_owed_yield());
-    for _ in 0..3 {
-        assert!(!caller.yields_after_peek());
-        assert!(caller.take_owed_yield(), "a poll after each peek");
-        assert!(!caller.take_owed_yield(), "once");
-    }
-    assert_eq!([(); 4].map(|()| caller.yields_after_peek()), [false, true, false, true]);
+fn what_another_thread_lost_says_nothing_of_this_one() {
+    let looked_at = || Caller { switches: Some(-1), seen: 1, thread: this_thread(), ..Caller::default() };
+    let mut caller = looked_at();
+    caller.polls();
+    assert!(caller.left_alone > 0 && !caller.is_looked_at(), "it has lost its core since");
+    let mut of_another = looked_at();
+    std::thread::scope(|threads| {
+        threads.spawn(|| of_another.polls());
+    });
+    assert!(of_another.left_alone == 0 && of_another.is_looked_at());
 }

@@ -18,6 +18,7 @@ mod multi_buffer;
 mod multi_order;
 pub mod ops;
 pub mod owner;
+mod peeks;
 pub mod peers;
 pub mod probing;
 pub mod queue;
@@ -39,6 +40,7 @@ use counter::Counter;
 use endpoint::Endpoint;
 use exposed::Exposed;
 use home::DomainEngine;
+use peeks::Peeks;
 use queue::Queue;
 use region::Region;
 use sleep::WaitedFor;
@@ -70,6 +72,7 @@ pub struct State {
     home: DomainEngine,
     /// Who polls.
     caller: Caller,
+    peeks: Peeks,
 }
 
 /// What endpoints share.
@@ -148,15 +151,17 @@ impl State {
         should_yield && at > 0
     }
 
-    /// A peek in this queue found nothing: whether its caller is to let others run.
-    pub fn yields_after_peek(&mut self, queue: usize) -> bool {
-        self.should_yield(WaitedFor::Queue(queue)) && self.caller.yields_after_peek()
+    /// A peek in this queue has ended: whether its caller is to let others run now.
+    #[inline]
+    pub fn yields_after_peek(&mut self, queue: usize, found: bool) -> bool {
+        let is_owed = self.peeks.take_owed_yield();
+        !found && (is_owed || self.should_yield(WaitedFor::Queue(queue)) && self.peeks.yields_now())
     }
 
-    /// See [`Caller::take_owed_yield`].
+    /// Whether who polls is to let others run for an earlier peek.
     #[inline]
     pub fn take_owed_yield(&mut self) -> bool {
-        self.caller.take_owed_yield()
+        self.peeks.take_owed_yield()
     }
 
     /// Takes an endpoint away, and its number out of what it was bound to.
