@@ -113,9 +113,6 @@ fn is_complete(output: &Output, file: &Path) -> bool {
     complete
 }
 
-/// Below 60 s it is not measured by what bytes are copied, which takes half a minute.
-const WITHOUT_COPIES: [&str; 2] = ["--time", "59"];
-
 #[test]
 fn a_run_writes_a_calibration_that_covers_what_was_measured() {
     let folder = Folder::new("whole");
@@ -184,7 +181,7 @@ fn what_changed_is_told() {
     let before =
         "[calibration]\nmachine = \"a\"\ncomplete = false\n\n[[rule]]\ntake = \"eager\"\nup_to = 1\n";
     std::fs::write(&file, before).unwrap();
-    let output = tune(&["--quick", "--time", "59", "--sizes", "1"], &file);
+    let output = tune(&["--quick", "--time", "90", "--sizes", "1"], &file);
     is_complete(&output, &file);
     let summary = text(&output.stdout);
     assert!(summary.contains("the same path as in the calibration before for"), "{summary}");
@@ -222,7 +219,7 @@ fn a_signal_keeps_what_was_measured() {
         let file = folder.file("here.toml");
         let complete = "[calibration]\nmachine = \"a\"\ncomplete = true\n";
         std::fs::write(&file, complete).unwrap();
-        let mut child = start(&WITHOUT_COPIES, &file);
+        let mut child = start(&["--time", "250"], &file);
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         while !line.contains("pass 1 of") {
@@ -261,7 +258,7 @@ fn children(parent: u32) -> Vec<i32> {
 fn a_rank_that_ends_costs_only_what_was_left() {
     let folder = Folder::new("rank");
     let file = folder.file("here.toml");
-    let mut child = start(&WITHOUT_COPIES, &file);
+    let mut child = start(&["--time", "250"], &file);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("pass 1 of") {
