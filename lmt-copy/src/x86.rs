@@ -46,7 +46,7 @@ pub(crate) unsafe fn rep_movsb(target: *mut u8, source: *const u8, bytes: usize)
 /// As for [`blocks::copy`], with at least 256 bytes; the CPU has AVX-512F, and
 /// the kernel saves its registers.
 pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: as `blocks::copy` does it: the first block and the last four are read at
+    // As `blocks::copy` does it: the first block and the last four are read at
     // the beginning, which lie within at least 256 bytes. Rounds of four go from
     // the first aligned target behind `target` on while it is below the last four
     // (`last`), so each ends at most 255 bytes behind where those begin, that is
@@ -54,7 +54,7 @@ pub(crate) unsafe fn avx512(target: *mut u8, source: *const u8, bytes: usize) {
     // last four are written. `source` becomes the distance from target to source,
     // modulo 2^64, so `source + at` is where `at`'s bytes come from.
     //
-    // All loads and stores are within what the caller vouches for, and aligned
+    // SAFETY: all loads and stores are within what the caller vouches for, and aligned
     // where the instruction asks for it. Registers 0 to 7 and the flags are declared as
     // changed; so is what `vzeroupper` changes, the upper halves of 0 to 15; the stack is not
     // used.

@@ -1,4 +1,7 @@
+use std::cell::Cell;
+
 use super::*;
+use crate::state::peeks::Peeks;
 
 /// How many of 100,000 times others were let run here, with a caller that loses its core before
 /// those of its polls that `loses` names.
@@ -90,4 +93,18 @@ fn what_another_thread_lost_says_nothing_of_this_one() {
         threads.spawn(|| of_another.polls());
     });
     assert!(of_another.left_alone == 0 && of_another.is_looked_at());
+}
+
+#[test]
+fn a_caller_that_only_peeks_has_others_run_all_the_time() {
+    let (mut caller, mut peeks) = (Caller::default(), Peeks::default());
+    let (switches, mut here) = (Cell::new(0), 0);
+    for _ in 0..10_000 {
+        let yields = peeks.take_owed_yield() || peeks.yields_now();
+        if yields && !caller.is_left_alone(|| Some(switches.get())) {
+            here += 1;
+            switches.set(switches.get() + 1);
+        }
+    }
+    assert!(here > 4_000, "{here}: each second peek, but for those at which it is looked at");
 }

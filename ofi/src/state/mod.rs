@@ -72,6 +72,7 @@ pub struct State {
     home: DomainEngine,
     /// Who polls.
     caller: Caller,
+    /// Yields that peeks have left to the next poll.
     peeks: Peeks,
 }
 
