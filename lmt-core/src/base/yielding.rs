@@ -166,6 +166,24 @@ impl Sharing {
         self.empty_polls == self.return_credits_after
     }
 
+    /// So many empty polls to come in a row return no credits and let nobody run.
+    pub const fn idle_polls(&self) -> u32 {
+        if self.yields_each_poll() {
+            return 0;
+        }
+        let next = if self.empty_polls < self.return_credits_after {
+            self.return_credits_after
+        } else {
+            (self.empty_polls / self.yield_after).saturating_add(1).saturating_mul(self.yield_after)
+        };
+        next.saturating_sub(self.empty_polls).saturating_sub(1)
+    }
+
+    /// So many of them were made without being counted.
+    pub const fn count_idle(&mut self, polls: u32) {
+        self.empty_polls = self.empty_polls.saturating_add(polls);
+    }
+
     /// Whether others are let run after each further empty poll.
     #[inline]
     pub const fn yields_each_poll(&self) -> bool {

@@ -30,6 +30,29 @@ impl Engine {
         Ok(moved)
     }
 
+    /// How many of the next calls of progress would do nothing but look for a message, if there is
+    /// none and nothing else is called meanwhile: so many may be [`Engine::has_arrived`] instead.
+    #[inline]
+    pub fn idle_polls(&self) -> u32 {
+        if !self.traffic.is_quiescent() {
+            return 0;
+        }
+        let until_clock = self.calls_until_sockets.saturating_sub(1) & (Self::CLOCK_EVERY_CALL - 1);
+        until_clock.min(self.calls_until_sockets).min(self.sharing.idle_polls())
+    }
+
+    /// Whether a call of progress would find a message, or fail.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn has_arrived(&mut self) -> bool {
+        self.check_fork().is_err() || self.inbox.look().is_some()
+    }
+
+    /// So many calls of progress were [`Engine::has_arrived`] instead, and it has not.
+    pub fn count_idle(&mut self, polls: u32) {
+        self.sharing.count_idle(polls);
+        self.calls_until_sockets = self.calls_until_sockets.saturating_sub(polls);
+    }
+
     /// Takes what has arrived, of which a look has found the first, and moves what is in flight.
     #[inline(never)]
     fn move_messages(&mut self, found: Option<usize>) -> bool {

@@ -21,6 +21,7 @@ use crate::abi::{Errno, flags};
 use crate::border;
 use crate::log::{self, Subsystem};
 use crate::refuse::because;
+use crate::state::lock::Lock;
 use crate::state::{Domain, State};
 
 static OPS: Ops = ops!(close: close, bind: bind, control: base::control);
@@ -55,16 +56,16 @@ pub unsafe fn open(fabric: Arc<Fabric>, is_serialized: bool, context: *mut c_voi
     fabric.open.fetch_add(1, Ordering::Relaxed);
     let fid = Fid { fclass: CLASS_DOMAIN, context, ops: &raw const OPS };
     let head = FidDomain { fid, ops: &raw const DOMAIN, mr: &raw const region::OPS };
-    let domain = if is_serialized {
+    let lock = if is_serialized {
         // SAFETY: the caller's promise.
-        unsafe { Domain::unlocked(State::default()) }
+        unsafe { Lock::unlocked(State::default()) }
     } else {
-        Domain::new(State::default())
+        Lock::new(State::default())
     };
     DomainObject::open(
         head,
         Arc::new(Shared {
-            domain,
+            domain: Domain::new(lock),
             owner_calls: Mutex::new(()),
             fabric,
             reports: Reports::default(),

@@ -221,7 +221,11 @@ impl Output {
         let read = unsafe { self.take(state, cq) };
         // A peek that found nothing ends with an error.
         let is_idle = if polls { is_idle } else { state.yields_after_peek(cq.number, read >= 0) };
-        (read, is_idle && read < 0)
+        let should_yield = is_idle && read < 0;
+        if polls && !should_yield {
+            state.begin_idle(cq.number);
+        }
+        (read, should_yield)
     }
 
     /// Reads as many as there are already.
@@ -268,11 +272,22 @@ unsafe extern "C" fn readfrom(
         Ok(cq) => cq,
         Err(error) => return error.returned(),
     };
-    let output = Output { entries: entries.cast(), sources, count };
+    if cq.domain.domain.polls_idly(cq.number) {
+        return Errno::AGAIN.returned();
+    }
+    // SAFETY: the same promises.
+    unsafe { read_all(cq, Output { entries: entries.cast(), sources, count }) }
+}
+
+/// A poll that is more than a mere look.
+///
+/// # Safety
+/// As [`Output::fill`].
+#[inline(never)] // So that a mere look saves no registers.
+unsafe fn read_all(cq: &Cq, output: Output) -> isize {
     let (read, should_yield) = {
         let mut state = cq.domain.domain.lock();
-        // SAFETY: C's promise: null or room for `count` of each; entries are not null
-        // where one is written.
+        // SAFETY: the caller's promise.
         unsafe { output.fill(&mut state, cq) }
     };
     if should_yield {

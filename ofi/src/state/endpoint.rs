@@ -223,6 +223,23 @@ impl Endpoint {
         self.recheck_sleepers(shared_state);
     }
 
+    /// See [`Engine::idle_polls`]; none while there is something else to do.
+    pub fn idle_polls(&self) -> u32 {
+        let is_idle = self.asleep.is_none() && !self.service.needs_polling();
+        if is_idle { self.engine.idle_polls() } else { 0 }
+    }
+
+    /// See [`Engine::has_arrived`].
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn has_arrived(&mut self) -> bool {
+        self.engine.has_arrived()
+    }
+
+    /// See [`Engine::count_idle`].
+    pub fn count_idle(&mut self, polls: u32) {
+        self.engine.count_idle(polls);
+    }
+
     /// Whether its caller is to let others run; see [`Engine::should_yield`].
     #[inline]
     pub fn should_yield(&self) -> bool {

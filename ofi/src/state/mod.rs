@@ -11,6 +11,7 @@ pub mod events;
 pub mod exposed;
 mod finish;
 mod home;
+mod idle;
 mod in_order;
 pub mod lock;
 mod many;
@@ -40,6 +41,8 @@ use counter::Counter;
 use endpoint::Endpoint;
 use exposed::Exposed;
 use home::DomainEngine;
+use idle::Idle;
+use lock::{Guard, Lock};
 use peeks::Peeks;
 use queue::Queue;
 use region::Region;
@@ -50,7 +53,29 @@ use vector::AddressVector;
 use crate::touch::FaultSafeCopy;
 
 /// A domain's objects behind their lock.
-pub type Domain = lock::Lock<State>;
+#[derive(Debug)]
+pub struct Domain(Lock<State>);
+
+impl Domain {
+    /// Objects behind this lock.
+    pub const fn new(lock: Lock<State>) -> Self {
+        Self(lock)
+    }
+
+    /// The objects, once nobody else has them.
+    #[inline]
+    pub fn lock(&self) -> Guard<'_, State> {
+        let mut state = self.0.lock();
+        state.end_idle();
+        state
+    }
+
+    /// Whether a poll of this queue finds nothing, which most know by a mere look.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn polls_idly(&self, queue: usize) -> bool {
+        self.0.lock().polls_idly(queue)
+    }
+}
 
 /// The objects. Their numbers are given out by [`Table`].
 #[derive(Debug, Default)]
@@ -70,6 +95,8 @@ pub struct State {
     /// How many poll sets are open.
     pub poll_sets: usize,
     home: DomainEngine,
+    /// What polls may leave out.
+    idle: Idle,
     /// Who polls.
     caller: Caller,
     /// Yields that peeks have left to the next poll.

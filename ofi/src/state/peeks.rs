@@ -18,6 +18,11 @@ impl Peeks {
         self.owed_by != 0 && self.take_of_this_thread()
     }
 
+    /// Whether any thread is to let others run for an earlier peek.
+    pub const fn is_yield_owed(&self) -> bool {
+        self.owed_by != 0
+    }
+
     /// Apart, so that an empty poll does not ask for the thread's address.
     #[cold]
     #[inline(never)]

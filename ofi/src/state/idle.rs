@@ -1,0 +1,61 @@
+//! Polls of a queue that find nothing, one after the other: all that most of them do is a look for a
+//! message. The first of them has found that nothing else is to be done, and for how many more that
+//! holds; whoever takes the domain's lock for anything else ends it ([`super::Domain::lock`]).
+
+use super::State;
+use super::endpoint::Endpoint;
+
+/// What the next polls may leave out.
+#[derive(Debug, Default)]
+pub struct Idle {
+    /// The queue that is polled.
+    queue: usize,
+    /// The endpoint that it serves.
+    endpoint: usize,
+    /// How many polls may be mere looks, and how many of these are left.
+    polls: u32,
+    left: u32,
+}
+
+impl State {
+    /// Whether a poll of this queue is done with: it is one that may be a mere look, and has found
+    /// nothing.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn polls_idly(&mut self, queue: usize) -> bool {
+        let Idle { queue: polled, endpoint, left, .. } = &mut self.idle;
+        if *left == 0 || *polled != queue {
+            return false;
+        }
+        let is_idle = self.endpoints.get_mut(*endpoint).is_some_and(|endpoint| !endpoint.has_arrived());
+        *left -= u32::from(is_idle);
+        is_idle
+    }
+
+    /// A poll of this queue has ended: if it has found nothing, what may the next ones leave out?
+    #[inline]
+    pub fn begin_idle(&mut self, queue: usize) {
+        let polled = self.shared_state.queues.get(queue).filter(|queue| queue.is_empty());
+        if self.caller.is_looked_at() || self.peeks.is_yield_owed() {
+            return;
+        }
+        if let Some(&[endpoint]) = polled.map(|queue| &queue.endpoints[..]) {
+            let polls = self.endpoints.get(endpoint).map_or(0, Endpoint::idle_polls);
+            self.idle = Idle { queue, endpoint, polls, left: polls };
+        }
+    }
+
+    /// Something else is done, or was found.
+    #[inline(always)] // As `polls_idly`.
+    pub(super) fn end_idle(&mut self) {
+        if self.idle.polls != 0 {
+            self.count_idle();
+        }
+    }
+
+    fn count_idle(&mut self) {
+        let Idle { endpoint, polls, left, .. } = std::mem::take(&mut self.idle);
+        if let Some(endpoint) = self.endpoints.get_mut(endpoint) {
+            endpoint.count_idle(polls - left);
+        }
+    }
+}
