@@ -31,7 +31,7 @@ impl Engine {
     }
 
     /// How many of the next calls of progress would do nothing but look for a message, if there is
-    /// none and nothing else is called meanwhile: so many may be [`Engine::has_arrived`] instead.
+    /// none and nothing else is called meanwhile: so many may be [`Engine::is_idle`] instead.
     #[inline]
     pub fn idle_polls(&self) -> u32 {
         if !self.traffic.is_quiescent() {
@@ -41,13 +41,13 @@ impl Engine {
         until_clock.min(self.calls_until_sockets).min(self.sharing.idle_polls())
     }
 
-    /// Whether a call of progress would find a message, or fail.
+    /// Whether one of these calls would find no message.
     #[inline(always)] // Empty polls are most of a wait.
-    pub fn has_arrived(&mut self) -> bool {
-        self.check_fork().is_err() || self.inbox.look().is_some()
+    pub fn is_idle(&mut self) -> bool {
+        self.origin.is_this_process() && self.inbox.is_idle()
     }
 
-    /// So many calls of progress were [`Engine::has_arrived`] instead, and it has not.
+    /// In place of so many calls of progress [`Engine::is_idle`] has said so.
     pub fn count_idle(&mut self, polls: u32) {
         self.sharing.count_idle(polls);
         self.calls_until_sockets = self.calls_until_sockets.saturating_sub(polls);

@@ -189,9 +189,9 @@ impl SharedMemory {
     /// The first byte.
     #[inline]
     pub fn base(&self) -> NonNull<u8> {
-        // mmap never gives address zero to a mapping without MAP_FIXED; were it
-        // so, the dangling pointer would fault like it.
-        NonNull::new(self.map.as_mut_ptr()).unwrap_or(NonNull::dangling())
+        // SAFETY: mmap(2) gives no mapping at address zero without MAP_FIXED, and for none the map
+        // has a pointer that dangles, but is not null.
+        unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) }
     }
 
     /// How many bytes are mapped.

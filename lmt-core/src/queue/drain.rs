@@ -68,6 +68,8 @@ pub(crate) struct Drain {
     /// In ascending position, capacity for all.
     stuck: Vec<Stuck>,
     empty_polls: u32,
+    /// So many of them are still to come: these may look at the head's line alone.
+    idle_polls: u32,
 }
 
 impl Drain {
@@ -82,19 +84,17 @@ impl Drain {
             blocked_slots: 0,
             stuck: Vec::with_capacity(slots),
             empty_polls: 0,
+            idle_polls: 0,
         }
     }
 
     /// Whether [`Drain::find`] would find nothing and do nothing: known at once
     /// most of the time, and counted as a poll then.
-    #[inline]
+    #[inline(always)] // Empty polls are most of a wait.
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn is_empty(&mut self, ring: &Ring<'_>) -> bool {
-        let is_idle = self.blocked_slots == 0
-            && self.head.wrapping_sub(self.unreleased) <= self.lazy / 2
-            && self.empty_polls + 1 < EMPTY_POLLS
-            && Self::published(ring, self.head).is_none();
-        self.empty_polls += u32::from(is_idle);
+        let is_idle = self.idle_polls > 0 && Self::published(ring, self.head).is_none();
+        self.idle_polls -= u32::from(is_idle);
         is_idle
     }
 
@@ -104,7 +104,7 @@ impl Drain {
         let found = if self.blocked_slots == 0 { self.at_head(ring) } else { self.find_past_blocked(ring) };
         match found {
             Some(arrival) => {
-                self.empty_polls = 0;
+                (self.empty_polls, self.idle_polls) = (0, 0);
                 Some(arrival)
             }
             None => self.find_nothing(ring),
@@ -120,7 +120,7 @@ impl Drain {
         })
     }
 
-    #[inline]
+    #[inline(always)] // As `is_empty`.
     fn published(ring: &Ring<'_>, position: u64) -> Option<Publish> {
         // Acquire pairs with the Release store in `Claimer::publish`: the rest
         // of the line and the cell are then the message's.
@@ -136,10 +136,15 @@ impl Drain {
             self.release(ring);
         }
         self.empty_polls += 1;
-        if self.empty_polls < EMPTY_POLLS {
-            return None;
+        if self.empty_polls >= EMPTY_POLLS {
+            return self.find_past_stalled(ring);
         }
-        self.find_past_stalled(ring)
+        if self.blocked_slots == 0 {
+            // Counted in advance: the next poll that gets here looks thoroughly.
+            self.idle_polls = EMPTY_POLLS - 1 - self.empty_polls;
+            self.empty_polls = EMPTY_POLLS - 1;
+        }
+        None
     }
 
     #[cold]
@@ -160,7 +165,7 @@ impl Drain {
     /// Like [`Drain::find`], and passes over stalled senders if it must.
     #[cold]
     pub(crate) fn find_past_stalled(&mut self, ring: &Ring<'_>) -> Option<Arrival> {
-        self.empty_polls = 0;
+        (self.empty_polls, self.idle_polls) = (0, 0);
         self.release(ring);
         for _ in 0..ring.slots() {
             let found = self.find_past_blocked(ring);
@@ -304,6 +309,7 @@ impl Drain {
             if dead && Self::published(ring, position).is_none() {
                 self.slot_states[slot] = SlotState::PassOnce;
                 self.blocked_slots += 1;
+                self.idle_polls = 0;
                 Self::free(ring, slot, lap.wrapping_add(1));
                 freed += 1;
             }

@@ -170,6 +170,12 @@ impl InboxReceiver {
         self.boxes.last_to_poll()
     }
 
+    /// Whether [`InboxReceiver::look`] would find nothing and do nothing; counted as such a look then.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        self.boxes.are_idle() && self.drain.is_empty(&self.memory.ring())
+    }
+
     /// The message as a [`Delivery`], which finishes it when it is dropped.
     pub(crate) fn deliver(&mut self, next: Next) -> Delivery<'_> {
         Delivery { inbox: self, next }

@@ -229,10 +229,10 @@ impl Endpoint {
         if is_idle { self.engine.idle_polls() } else { 0 }
     }
 
-    /// See [`Engine::has_arrived`].
+    /// See [`Engine::is_idle`].
     #[inline(always)] // Empty polls are most of a wait.
-    pub fn has_arrived(&mut self) -> bool {
-        self.engine.has_arrived()
+    pub fn is_idle(&mut self) -> bool {
+        self.engine.is_idle()
     }
 
     /// See [`Engine::count_idle`].

@@ -26,7 +26,7 @@ impl State {
         if *left == 0 || *polled != queue {
             return false;
         }
-        let is_idle = self.endpoints.get_mut(*endpoint).is_some_and(|endpoint| !endpoint.has_arrived());
+        let is_idle = self.endpoints.get_mut(*endpoint).is_some_and(Endpoint::is_idle);
         *left -= u32::from(is_idle);
         is_idle
     }

@@ -50,6 +50,13 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T> Lock<T> {
+    /// Whether it costs something to take it.
+    pub const fn is_shared(&self) -> bool {
+        self.mutex.is_some()
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
     #[inline]

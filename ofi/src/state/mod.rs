@@ -73,7 +73,7 @@ impl Domain {
     /// Whether a poll of this queue finds nothing, which most know by a mere look.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn polls_idly(&self, queue: usize) -> bool {
-        self.0.lock().polls_idly(queue)
+        !self.0.is_shared() && self.0.lock().polls_idly(queue)
     }
 }
 

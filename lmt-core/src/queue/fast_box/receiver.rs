@@ -67,6 +67,12 @@ impl FastBoxReceiver {
         is_ready
     }
 
+    /// Whether there is no message, and a look does no more than find that out.
+    #[inline(always)] // Empty polls are most of a wait.
+    fn is_idle(&self) -> bool {
+        !self.has_message() && self.line_buffer_prefetches == 0
+    }
+
     #[inline(always)] // The path of a short message.
     fn has_message(&self) -> bool {
         self.reader.find(&self.memory.words()).is_some()
@@ -257,6 +263,18 @@ impl FastBoxes {
     #[inline]
     fn is_ready(&self, at: usize) -> bool {
         self.list.get(at).is_some_and(FastBoxReceiver::look)
+    }
+
+    /// Whether the boxes at which a poll looks are empty, and nothing but that is to be found out; the
+    /// next poll looks at another box then.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub(crate) fn are_idle(&mut self) -> bool {
+        let is_idle = |at: usize| self.list.get(at).is_none_or(FastBoxReceiver::is_idle);
+        let are_idle = is_idle(self.last_active) && (self.other == self.last_active || is_idle(self.other));
+        if are_idle && self.list.len() > 1 {
+            self.poll_another_next(self.other);
+        }
+        are_idle
     }
 
     /// The box to take a message from before the inbox is looked at.

@@ -201,7 +201,7 @@ impl Reader {
     }
 
     /// The kind of the next message, if it is there.
-    #[inline]
+    #[inline(always)] // Empty polls are most of a wait.
     pub(crate) fn find(&self, words: &Words<'_>) -> Option<u8> {
         // Acquire pairs with the Release store in `Writer::end_line`: the rest
         // of the line and the cell are then the message's.
