@@ -47,6 +47,13 @@ impl Origin {
         self.value
     }
 
+    /// Whether that is known without a system call, and [`Origin::is_this_process`] true.
+    #[inline(always)] // Empty polls are most of a wait.
+    pub fn is_known_to_be_this_process(&self) -> bool {
+        // Relaxed: as below.
+        self.word.is_some_and(|word| word.load(Ordering::Relaxed) == self.value)
+    }
+
     /// Whether the caller is the process that [`Origin::here`] was called in,
     /// and not a forked child of it.
     #[inline]

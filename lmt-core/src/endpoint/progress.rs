@@ -38,17 +38,18 @@ impl Engine {
             return 0;
         }
         let until_clock = self.calls_until_sockets.saturating_sub(1) & (Self::CLOCK_EVERY_CALL - 1);
-        until_clock.min(self.calls_until_sockets).min(self.sharing.idle_polls())
+        until_clock.min(self.calls_until_sockets).min(self.sharing.idle_polls()).min(self.inbox.idle_polls())
     }
 
     /// Whether one of these calls would find no message.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn is_idle(&mut self) -> bool {
-        self.origin.is_this_process() && self.inbox.is_idle()
+        self.origin.is_known_to_be_this_process() && self.inbox.is_idle()
     }
 
     /// In place of so many calls of progress [`Engine::is_idle`] has said so.
     pub fn count_idle(&mut self, polls: u32) {
+        self.inbox.count_idle(polls);
         self.sharing.count_idle(polls);
         self.calls_until_sockets = self.calls_until_sockets.saturating_sub(polls);
     }

@@ -68,8 +68,11 @@ pub(crate) struct Drain {
     /// In ascending position, capacity for all.
     stuck: Vec<Stuck>,
     empty_polls: u32,
-    /// So many of them are still to come: these may look at the head's line alone.
+    /// So many of them are still to come: these look at one line alone, the head's...
     idle_polls: u32,
+    idle_slot: usize,
+    /// ...which has this stamp once the message is there.
+    idle_stamp: u64,
 }
 
 impl Drain {
@@ -85,6 +88,8 @@ impl Drain {
             stuck: Vec::with_capacity(slots),
             empty_polls: 0,
             idle_polls: 0,
+            idle_slot: 0,
+            idle_stamp: 0,
         }
     }
 
@@ -93,9 +98,32 @@ impl Drain {
     #[inline(always)] // Empty polls are most of a wait.
     #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn is_empty(&mut self, ring: &Ring<'_>) -> bool {
-        let is_idle = self.idle_polls > 0 && Self::published(ring, self.head).is_none();
+        let is_idle = self.idle_polls > 0 && self.is_idle(ring);
         self.idle_polls -= u32::from(is_idle);
         is_idle
+    }
+
+    /// So many polls may be [`Drain::is_idle`] instead, which says so, and
+    /// [`Drain::count_idle`] is told.
+    #[inline]
+    #[cfg_attr(loom, allow(dead_code))] // As above.
+    pub(crate) const fn idle_polls(&self) -> u32 {
+        self.idle_polls
+    }
+
+    /// Whether the line is still without the message that such a poll looks for.
+    #[inline(always)] // As above.
+    #[cfg_attr(loom, allow(dead_code))] // As above.
+    pub(crate) fn is_idle(&self, ring: &Ring<'_>) -> bool {
+        // Relaxed: who finds it there looks again, in `published`.
+        let word = ring.lines[self.idle_slot].words[0].load(Ordering::Relaxed);
+        Publish::from_raw(word).stamp() != self.idle_stamp
+    }
+
+    /// So many polls were.
+    #[cfg_attr(loom, allow(dead_code))] // As above.
+    pub(crate) const fn count_idle(&mut self, polls: u32) {
+        self.idle_polls = self.idle_polls.saturating_sub(polls);
     }
 
     /// The next message, if one is there. Give it to [`Drain::consume`].
@@ -120,7 +148,7 @@ impl Drain {
         })
     }
 
-    #[inline(always)] // As `is_empty`.
+    #[inline]
     fn published(ring: &Ring<'_>, position: u64) -> Option<Publish> {
         // Acquire pairs with the Release store in `Claimer::publish`: the rest
         // of the line and the cell are then the message's.
@@ -140,9 +168,12 @@ impl Drain {
             return self.find_past_stalled(ring);
         }
         if self.blocked_slots == 0 {
-            // Counted in advance: the next poll that gets here looks thoroughly.
+            // Counted in advance: the next poll that gets here looks thoroughly. The head does not
+            // move meanwhile.
             self.idle_polls = EMPTY_POLLS - 1 - self.empty_polls;
             self.empty_polls = EMPTY_POLLS - 1;
+            let awaited = Publish::new(ring.lap(self.head), 0, 0);
+            (self.idle_slot, self.idle_stamp) = (ring.slot(self.head), awaited.stamp());
         }
         None
     }
@@ -244,6 +275,7 @@ impl Drain {
     fn step_over(&mut self) {
         self.head = self.head.wrapping_add(1);
         self.unreleased = self.head;
+        self.idle_polls = 0;
     }
 
     /// Ends a message: its slot will be given back.
@@ -288,6 +320,7 @@ impl Drain {
     /// Frees what a dead sender claimed and did not publish; returns how many
     /// slots. What it did publish is still delivered.
     pub(crate) fn release_dead(&mut self, ring: &Ring<'_>, owner: u16) -> usize {
+        self.idle_polls = 0;
         let mut freed = 0;
         let mut index = 0;
         while let Some(stuck) = self.stuck.get(index).copied() {
@@ -309,7 +342,6 @@ impl Drain {
             if dead && Self::published(ring, position).is_none() {
                 self.slot_states[slot] = SlotState::PassOnce;
                 self.blocked_slots += 1;
-                self.idle_polls = 0;
                 Self::free(ring, slot, lap.wrapping_add(1));
                 freed += 1;
             }

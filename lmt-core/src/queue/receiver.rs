@@ -170,10 +170,22 @@ impl InboxReceiver {
         self.boxes.last_to_poll()
     }
 
-    /// Whether [`InboxReceiver::look`] would find nothing and do nothing; counted as such a look then.
+    /// So many looks may be [`InboxReceiver::is_idle`] instead, which says so, and
+    /// [`InboxReceiver::count_idle`] is told.
+    #[inline]
+    pub(crate) const fn idle_polls(&self) -> u32 {
+        self.drain.idle_polls()
+    }
+
+    /// Whether such a look would find nothing and do nothing.
     #[inline(always)] // Empty polls are most of a wait.
     pub(crate) fn is_idle(&mut self) -> bool {
-        self.boxes.are_idle() && self.drain.is_empty(&self.memory.ring())
+        self.boxes.are_idle() && self.drain.is_idle(&self.memory.ring())
+    }
+
+    /// So many looks were.
+    pub(crate) const fn count_idle(&mut self, polls: u32) {
+        self.drain.count_idle(polls);
     }
 
     /// The message as a [`Delivery`], which finishes it when it is dropped.

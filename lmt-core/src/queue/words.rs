@@ -124,7 +124,13 @@ impl Publish {
     /// Whether the word publishes the message of lap `lap`.
     #[inline]
     pub(crate) const fn is_at(self, lap: u64) -> bool {
-        self.0 >> LAP_SHIFT == lap.wrapping_add(1) & LAP_MASK
+        self.stamp() == lap.wrapping_add(1) & LAP_MASK
+    }
+
+    /// Its upper bits, which tell that.
+    #[inline]
+    pub(crate) const fn stamp(self) -> u64 {
+        self.0 >> LAP_SHIFT
     }
 }
 

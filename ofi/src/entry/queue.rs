@@ -134,6 +134,12 @@ pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
 }
 
 impl Cq {
+    /// Whether a mere look tells that a reader would find nothing.
+    #[inline(always)] // Empty polls are most of a wait.
+    fn is_idle(&self) -> bool {
+        self.domain.domain.polls_idly(self.number)
+    }
+
     /// Whether a reader would find something, after a look for what has come.
     fn has_something(&self, state: &mut State) -> bool {
         state.progress_queue(self.number);
@@ -261,7 +267,24 @@ unsafe extern "C" fn readfrom(
     count: usize,
     sources: *mut FiAddr,
 ) -> isize {
-    // SAFETY: C's promise: a queue of ours.
+    if !cq.is_null() && !entries.is_null() {
+        // SAFETY: C's promise: a queue of ours.
+        let is_idle = unsafe { objects::queue(cq) }.is_ok_and(Cq::is_idle);
+        if is_idle {
+            return Errno::AGAIN.returned();
+        }
+    }
+    // SAFETY: C's promises.
+    unsafe { poll(cq, entries, count, sources) }
+}
+
+/// A read that is more than a mere look.
+///
+/// # Safety
+/// As of `fi_cq_readfrom`.
+#[inline(never)] // So that a mere look saves no registers.
+unsafe fn poll(cq: *mut FidCq, entries: *mut c_void, count: usize, sources: *mut FiAddr) -> isize {
+    // SAFETY: the caller's promise: a queue of ours.
     let cq = unsafe { objects::queue(cq) }.and_then(|cq| {
         if count > 0 {
             border::place(entries)?;
@@ -272,22 +295,11 @@ unsafe extern "C" fn readfrom(
         Ok(cq) => cq,
         Err(error) => return error.returned(),
     };
-    if cq.domain.domain.polls_idly(cq.number) {
-        return Errno::AGAIN.returned();
-    }
-    // SAFETY: the same promises.
-    unsafe { read_all(cq, Output { entries: entries.cast(), sources, count }) }
-}
-
-/// A poll that is more than a mere look.
-///
-/// # Safety
-/// As [`Output::fill`].
-#[inline(never)] // So that a mere look saves no registers.
-unsafe fn read_all(cq: &Cq, output: Output) -> isize {
+    let output = Output { entries: entries.cast(), sources, count };
     let (read, should_yield) = {
         let mut state = cq.domain.domain.lock();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise: null or room for `count` of each; entries are not null
+        // where one is written.
         unsafe { output.fill(&mut state, cq) }
     };
     if should_yield {

@@ -26,9 +26,11 @@ impl State {
         if *left == 0 || *polled != queue {
             return false;
         }
-        let is_idle = self.endpoints.get_mut(*endpoint).is_some_and(Endpoint::is_idle);
-        *left -= u32::from(is_idle);
-        is_idle
+        if !self.endpoints.get_mut(*endpoint).is_some_and(Endpoint::is_idle) {
+            return false;
+        }
+        *left -= 1;
+        true
     }
 
     /// A poll of this queue has ended: if it has found nothing, what may the next ones leave out?

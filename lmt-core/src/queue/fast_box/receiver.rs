@@ -269,9 +269,17 @@ impl FastBoxes {
     /// next poll looks at another box then.
     #[inline(always)] // Empty polls are most of a wait.
     pub(crate) fn are_idle(&mut self) -> bool {
+        match &self.list[..] {
+            [one] => one.is_idle(),
+            _ => self.several_are_idle(),
+        }
+    }
+
+    #[inline(always)] // A call would save registers for all.
+    fn several_are_idle(&mut self) -> bool {
         let is_idle = |at: usize| self.list.get(at).is_none_or(FastBoxReceiver::is_idle);
         let are_idle = is_idle(self.last_active) && (self.other == self.last_active || is_idle(self.other));
-        if are_idle && self.list.len() > 1 {
+        if are_idle && !self.list.is_empty() {
             self.poll_another_next(self.other);
         }
         are_idle
