@@ -34,11 +34,12 @@ impl Engine {
     /// none and nothing else is called meanwhile: so many may be [`Engine::is_idle`] instead.
     #[inline]
     pub fn idle_polls(&self) -> u32 {
-        if !self.traffic.is_quiescent() {
+        let polls = self.sharing.idle_polls();
+        if polls == 0 || !self.traffic.is_quiescent() {
             return 0;
         }
         let until_clock = self.calls_until_sockets.saturating_sub(1) & (Self::CLOCK_EVERY_CALL - 1);
-        until_clock.min(self.calls_until_sockets).min(self.sharing.idle_polls()).min(self.inbox.idle_polls())
+        polls.min(until_clock).min(self.calls_until_sockets).min(self.inbox.idle_polls())
     }
 
     /// Whether one of these calls would find no message.

@@ -37,11 +37,9 @@ impl State {
     #[inline]
     pub fn begin_idle(&mut self, queue: usize) {
         let polled = self.shared_state.queues.get(queue).filter(|queue| queue.is_empty());
-        if self.caller.is_looked_at() || self.peeks.is_yield_owed() {
-            return;
-        }
-        if let Some(&[endpoint]) = polled.map(|queue| &queue.endpoints[..]) {
-            let polls = self.endpoints.get(endpoint).map_or(0, Endpoint::idle_polls);
+        let Some(&[endpoint]) = polled.map(|queue| &queue.endpoints[..]) else { return };
+        let polls = self.endpoints.get(endpoint).map_or(0, Endpoint::idle_polls);
+        if polls > 0 && !self.caller.is_looked_at() && !self.peeks.is_yield_owed() {
             self.idle = Idle { queue, endpoint, polls, left: polls };
         }
     }
