@@ -136,3 +136,42 @@ fn a_wait_ends_with_a_poll_that_found_something() {
     (1..4).for_each(|_| sharing.count_empty(4, false));
     assert!(sharing.is_time_to_yield(), "what was said when this wait began counts");
 }
+
+#[test]
+fn idle_polls_are_those_that_return_no_credits_and_let_nobody_run() {
+    const SPINS: u32 = 50_000;
+    let acts = |sharing: &Sharing| sharing.is_time_to_return_credits() || sharing.is_time_to_yield();
+    // Once each poll is counted, once those that may be left out are counted together.
+    let (mut all, mut few) = (Sharing::new(), Sharing::new());
+    let mut polls = Vec::new();
+    while few.empty_polls() < 3 * POLLS {
+        few.count_empty(SPINS, false);
+        polls.push((few.empty_polls(), acts(&few)));
+        few.count_idle(few.idle_polls());
+    }
+    assert!(polls.len() < 16, "most are left out: {polls:?}");
+    for (number, acted) in polls {
+        while all.empty_polls() + 1 < number {
+            all.count_empty(SPINS, false);
+            assert!(!acts(&all), "poll {} was left out", all.empty_polls());
+        }
+        all.count_empty(SPINS, false);
+        assert_eq!(acts(&all), acted, "poll {number}");
+    }
+}
+
+#[test]
+fn no_poll_is_idle_at_first_or_where_others_wait_for_the_core() {
+    let mut sharing = Sharing::new();
+    assert_eq!(sharing.idle_polls(), 0, "nothing was looked for");
+    for _ in 1..IDLE_AFTER {
+        sharing.count_empty(POLLS, false);
+        assert_eq!(sharing.idle_polls(), 0);
+    }
+    sharing.count_empty(POLLS, false);
+    assert!(sharing.idle_polls() > 0);
+    sharing.note(YieldOutcome::Wait);
+    assert_eq!(sharing.idle_polls(), 0, "each poll yields");
+    sharing.count_empty(POLLS, true);
+    assert_eq!(sharing.idle_polls(), 0, "each poll yields");
+}

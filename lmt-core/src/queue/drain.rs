@@ -25,7 +25,7 @@ use crate::base::sync::{Ordering, fence};
 /// How many polls in a row find nothing before one looks thoroughly, which
 /// reads a claim word and so takes a cache line from the senders: rare enough
 /// to stay out of a ping-pong, under 10 us in a polling loop all the same.
-const EMPTY_POLLS: u32 = if cfg!(loom) { 2 } else { 1024 };
+const EMPTY_POLLS: u32 = if cfg!(loom) { 3 } else { 1024 };
 
 /// How the head treats a slot when it comes to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

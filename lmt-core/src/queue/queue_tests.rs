@@ -269,8 +269,13 @@ impl World {
 
     fn poll(&mut self, thoroughly: bool) -> bool {
         let ring = self.memory.ring();
-        let found: Option<Arrival> =
-            if thoroughly { self.drain.find_past_stalled(&ring) } else { self.drain.find(&ring) };
+        let found: Option<Arrival> = if thoroughly {
+            self.drain.find_past_stalled(&ring)
+        } else if self.drain.is_empty(&ring) {
+            None
+        } else {
+            self.drain.find(&ring)
+        };
         let Some(arrival) = found else {
             return false;
         };
@@ -308,6 +313,26 @@ impl World {
         }
         while self.poll(true) {}
         assert_eq!(self.received, self.sent, "{:?}", self.drain);
+    }
+}
+
+#[test]
+fn polls_of_one_line_alone_are_followed_by_one_that_passes_over_who_has_stopped() {
+    let mut world = World::new(8, 2, 2);
+    // One claims and stops; the other's message is behind it.
+    (0..2).for_each(|_| assert!(world.step_sender(0)));
+    (0..4).for_each(|_| assert!(world.step_sender(1)));
+    let polls = (1..).find(|_| world.poll(false)).expect("it is found");
+    assert_eq!((polls, world.received[1]), (1024, 1));
+}
+
+#[test]
+fn what_is_published_after_any_number_of_empty_polls_is_found_by_the_next() {
+    let mut world = World::new(4, 1, 1);
+    for polls in 0..1100 {
+        (0..polls).for_each(|_| assert!(!world.poll(false)));
+        (0..4).for_each(|_| assert!(world.step_sender(0)));
+        assert!(world.poll(false), "after {polls} polls");
     }
 }
 

@@ -9,6 +9,7 @@ mod between;
 mod death;
 mod faults;
 mod harness;
+mod idle;
 mod messages;
 mod misuse;
 mod multi;
