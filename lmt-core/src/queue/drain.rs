@@ -96,7 +96,6 @@ impl Drain {
     /// Whether [`Drain::find`] would find nothing and do nothing: known at once
     /// most of the time, and counted as a poll then.
     #[inline(always)] // Empty polls are most of a wait.
-    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) fn is_empty(&mut self, ring: &Ring<'_>) -> bool {
         let is_idle = self.idle_polls > 0 && self.is_idle(ring);
         self.idle_polls -= u32::from(is_idle);
@@ -106,14 +105,13 @@ impl Drain {
     /// So many polls may be [`Drain::is_idle`] instead, which says so, and
     /// [`Drain::count_idle`] is told.
     #[inline]
-    #[cfg_attr(loom, allow(dead_code))] // As above.
+    #[cfg_attr(loom, allow(dead_code))] // Its user needs real shared memory.
     pub(crate) const fn idle_polls(&self) -> u32 {
         self.idle_polls
     }
 
     /// Whether the line is still without the message that such a poll looks for.
     #[inline(always)] // As above.
-    #[cfg_attr(loom, allow(dead_code))] // As above.
     pub(crate) fn is_idle(&self, ring: &Ring<'_>) -> bool {
         // Relaxed: who finds it there looks again, in `published`.
         let word = ring.lines[self.idle_slot].words[0].load(Ordering::Relaxed);

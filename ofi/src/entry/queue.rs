@@ -228,7 +228,7 @@ impl Output {
         // A peek that found nothing ends with an error.
         let is_idle = if polls { is_idle } else { state.yields_after_peek(cq.number, read >= 0) };
         let should_yield = is_idle && read < 0;
-        if polls && !should_yield {
+        if polls && read < 0 && !should_yield {
             state.begin_idle(cq.number);
         }
         (read, should_yield)
