@@ -16,7 +16,8 @@ use arena::Arena;
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
-    /// How often the routines take turns at each length.
+    /// How often the routines take turns at each length; at those of more than 1 MiB three times
+    /// at most.
     pub turns: u32,
     /// How long one routine's turn takes at least.
     pub turn: Duration,
@@ -25,7 +26,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// All lengths: two or three seconds, for `lmt tune`.
+    /// All lengths: some seconds, for `lmt tune`.
     pub const FULL: Self = Self { turns: 9, turn: Duration::from_micros(20), most_bytes: 16 << 20 };
 }
 
@@ -53,6 +54,11 @@ pub struct Measurement {
 const MEAN_RATIO: f64 = 0.95;
 const WORST_RATIO: f64 = 0.97;
 const MULTIPLE_RATIO: f64 = 0.5;
+/// Longer copies, in bytes, take so long that few of them say the same as many short ones.
+const LONG_BYTES: usize = 1 << 20;
+const LONG_TURNS: u32 = 3;
+/// One call that takes so long is enough for a turn.
+const LONG_CALL: Duration = Duration::from_micros(100);
 /// From here on copies that nobody reads soon are measured, in bytes: shorter
 /// ones leave most of a cache as it is.
 const AWAY_FROM_BYTES: usize = 1 << 20;
@@ -124,6 +130,8 @@ fn of_class(
     let lengths = [above + above / 16, up_to_measured];
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); routines.len()];
     for bytes in lengths.into_iter().filter(|bytes| *bytes <= effort.most_bytes) {
+        let turns = if bytes > LONG_BYTES { effort.turns.min(LONG_TURNS) } else { effort.turns };
+        let effort = Effort { turns, ..effort };
         for (from_at, to_at) in offsets(alignment) {
             let found = arena.ratios(effort, &routines, bytes, (from_at, to_at), distance);
             ratios.iter_mut().zip(found).for_each(|(all, ratio)| all.push(ratio));
@@ -159,7 +167,7 @@ pub fn paired_ratio(effort: Effort, mut ours: impl FnMut(), mut theirs: impl FnM
 }
 
 /// The time of one call, as the mean of calls for at least so long, and of two
-/// calls at least.
+/// calls at least, unless one takes long.
 ///
 /// Not inlined: so what is compared stands in loops of one shape.
 #[inline(never)]
@@ -178,7 +186,7 @@ fn time_ns(least: Duration, call: &mut impl FnMut()) -> f64 {
         };
         calls += batch;
         let elapsed = Instant::elapsed(&begin);
-        if elapsed >= least && calls > 1 {
+        if elapsed >= least && (calls > 1 || elapsed >= LONG_CALL) {
             return elapsed.as_nanos() as f64 / f64::from(calls);
         }
         batch = calls.min(1024);
