@@ -16,8 +16,8 @@ use arena::Arena;
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
-    /// How often the routines take turns at each length; at those of more than 1 MiB three times
-    /// at most.
+    /// How often the routines take turns at each length; [`measure`] has at most three at those of
+    /// more than 1 MiB.
     pub turns: u32,
     /// How long one routine's turn takes at least.
     pub turn: Duration,

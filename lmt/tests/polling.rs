@@ -1,4 +1,4 @@
-//! What one call of progress takes in.
+//! What one call of progress takes in, and polls that are idle.
 #![allow(unsafe_code)] // Lends memory by address.
 
 use std::time::{Duration, Instant};
@@ -69,5 +69,69 @@ fn one_call_takes_what_all_have_sent_where_others_are_let_run_after_it() {
             sender.wait(one).expect("it is sent");
         }
         receiver.progress().expect("this is no child");
+    }
+}
+
+/// One that receives, with at most so many fast boxes, and so many that are connected with it.
+fn connected(fast_boxes: u32, senders: usize) -> (Engine, Vec<(Engine, PeerId)>) {
+    let mut receiver = Endpoint::builder()
+        .configure(move |config| config.fast_boxes = fast_boxes)
+        .build_engine()
+        .expect("an engine");
+    receiver.accept_unnamed_peers();
+    let sender = |_| {
+        let mut engine = Endpoint::builder().build_engine().expect("an engine");
+        let peer = engine.insert_peer(&receiver.address().clone()).expect("room for a peer");
+        (engine, peer)
+    };
+    let mut senders: Vec<(Engine, PeerId)> = (0..senders).map(sender).collect();
+    let start = Instant::now();
+    for at in 0..senders.len() {
+        let mut into = [0; 8];
+        let (receive, send) = (receive(&mut receiver, 0, &mut into), send(&mut senders[at], 0, &[1; 8]));
+        while !receiver.is_done(receive) || !senders[at].0.is_done(send) {
+            receiver.progress().expect("this is no child");
+            senders[at].0.progress().expect("this is no child");
+            assert!(start.elapsed() < TIME_LIMIT, "they never connected");
+        }
+        receiver.wait(receive).expect("it is received");
+        senders[at].0.wait(send).expect("it is sent");
+    }
+    (receiver, senders)
+}
+
+/// Polls until some may be idle; how many.
+fn until_idle(receiver: &mut Engine) -> u32 {
+    let start = Instant::now();
+    loop {
+        receiver.progress().expect("this is no child");
+        let polls = receiver.idle_polls();
+        if polls > 0 {
+            return polls;
+        }
+        assert!(start.elapsed() < TIME_LIMIT, "no poll may be idle");
+    }
+}
+
+/// Whether it lies in a fast box or in the inbox, and whoever has sent it.
+#[test]
+fn an_idle_poll_sees_what_has_come() {
+    // Two engines: where more than there are CPUs are connected, no poll is idle.
+    for fast_boxes in [16, 0] {
+        let (mut receiver, mut senders) = connected(fast_boxes, 1);
+        for round in 0..30 {
+            let polls = until_idle(&mut receiver);
+            for before in 0..polls.min(round) {
+                assert!(receiver.is_idle(), "{before} of {polls}, {fast_boxes} fast boxes");
+            }
+            let sent = send(&mut senders[0], 1, &[round as u8; 8]);
+            assert!(!receiver.is_idle(), "{fast_boxes} fast boxes");
+            receiver.count_idle(polls.min(round));
+            let mut into = [0; 8];
+            let receive = receive(&mut receiver, 1, &mut into);
+            receiver.wait(receive).expect("it is received");
+            assert_eq!(into, [round as u8; 8]);
+            senders[0].0.wait(sent).expect("it is sent");
+        }
     }
 }

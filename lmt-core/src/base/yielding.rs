@@ -19,8 +19,8 @@ const COMPUTING_POLLS: u32 = 2048;
 /// Empty polls in a row before credits are returned, at most.
 const RETURN_CREDITS_AFTER: u32 = 16;
 
-/// Before so many empty polls in a row it is not asked what the next ones may leave out: a wait
-/// for the answer to a short message has fewer, and asking takes as long as one.
+/// Before so many empty polls in a row none is idle ([`Sharing::idle_polls`]): a wait for the
+/// answer to a short message has fewer, and asking takes as long as one.
 const IDLE_AFTER: u32 = 4;
 
 /// A yield takes a fifth of this where nobody else is ready to run, and more than this where
@@ -170,7 +170,8 @@ impl Sharing {
         self.empty_polls == self.return_credits_after
     }
 
-    /// So many empty polls to come in a row return no credits and let nobody run.
+    /// So many empty polls to come in a row return no credits and let nobody run; none after fewer
+    /// than [`IDLE_AFTER`].
     pub const fn idle_polls(&self) -> u32 {
         if self.empty_polls < IDLE_AFTER || self.yields_each_poll() {
             return 0;

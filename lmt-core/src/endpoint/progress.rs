@@ -30,29 +30,32 @@ impl Engine {
         Ok(moved)
     }
 
-    /// How many of the next calls of progress would do nothing but look for a message, if there is
-    /// none and nothing else is called meanwhile: so many may be [`Engine::is_idle`] instead.
+    /// How many of the next polls may be [`Engine::is_idle`] instead of a call of progress, as long
+    /// as that says so and nothing else is called between them: such a call would do nothing but look
+    /// for a message. Then [`Engine::count_idle`] is to be told. None where there is something to
+    /// move, and at the beginning of a wait.
     #[inline]
     pub fn idle_polls(&self) -> u32 {
         let polls = self.sharing.idle_polls();
         if polls == 0 || !self.traffic.is_quiescent() {
             return 0;
         }
-        let until_clock = self.calls_until_sockets.saturating_sub(1) & (Self::CLOCK_EVERY_CALL - 1);
-        polls.min(until_clock).min(self.calls_until_sockets).min(self.inbox.idle_polls())
+        polls.min(Self::IDLE_POLLS).min(self.calls_until_sockets).min(self.inbox.idle_polls())
     }
 
-    /// Whether one of these calls would find no message.
+    /// Whether no message is where a poll looks; for as many polls as [`Engine::idle_polls`] has said,
+    /// and no others: it does not look everywhere. False in a forked child.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn is_idle(&mut self) -> bool {
         self.origin.is_known_to_be_this_process() && self.inbox.is_idle()
     }
 
-    /// In place of so many calls of progress [`Engine::is_idle`] has said so.
+    /// So many polls were idle. The next call of progress looks at the clock.
     pub fn count_idle(&mut self, polls: u32) {
         self.inbox.count_idle(polls);
         self.sharing.count_idle(polls);
-        self.calls_until_sockets = self.calls_until_sockets.saturating_sub(polls);
+        let left = self.calls_until_sockets.saturating_sub(polls);
+        self.calls_until_sockets = left & !(Self::CLOCK_EVERY_CALL - 1) | 1;
     }
 
     /// Takes what has arrived, of which a look has found the first, and moves what is in flight.

@@ -189,8 +189,8 @@ impl SharedMemory {
     /// The first byte.
     #[inline]
     pub fn base(&self) -> NonNull<u8> {
-        // SAFETY: mmap(2) gives no mapping at address zero without MAP_FIXED, and for none the map
-        // has a pointer that dangles, but is not null.
+        // SAFETY: it is what mmap(2) gave without MAP_FIXED, which POSIX never places at address
+        // zero (mmap(3p)).
         unsafe { NonNull::new_unchecked(self.map.as_mut_ptr()) }
     }
 

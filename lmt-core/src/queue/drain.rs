@@ -67,8 +67,9 @@ pub(crate) struct Drain {
     blocked_slots: usize,
     /// In ascending position, capacity for all.
     stuck: Vec<Stuck>,
+    /// Polls in a row that found nothing, with those that are idle and still to come.
     empty_polls: u32,
-    /// So many of them are still to come: these look at one line alone, the head's...
+    /// So many of these are still to come: they look at one line alone, the head's...
     idle_polls: u32,
     idle_slot: usize,
     /// ...which has this stamp once the message is there.
@@ -113,6 +114,7 @@ impl Drain {
     /// Whether the line is still without the message that such a poll looks for.
     #[inline(always)] // As above.
     pub(crate) fn is_idle(&self, ring: &Ring<'_>) -> bool {
+        debug_assert!(self.idle_polls > 0, "the line is the head's");
         // Relaxed: who finds it there looks again, in `published`.
         let word = ring.lines[self.idle_slot].words[0].load(Ordering::Relaxed);
         Publish::from_raw(word).stamp() != self.idle_stamp
@@ -166,8 +168,8 @@ impl Drain {
             return self.find_past_stalled(ring);
         }
         if self.blocked_slots == 0 {
-            // Counted in advance: the next poll that gets here looks thoroughly. The head does not
-            // move meanwhile.
+            // Counted in advance: the next poll that gets here looks thoroughly. Who moves the head
+            // takes them back.
             self.idle_polls = EMPTY_POLLS - 1 - self.empty_polls;
             self.empty_polls = EMPTY_POLLS - 1;
             let awaited = Publish::new(ring.lap(self.head), 0, 0);
@@ -283,6 +285,7 @@ impl Drain {
             self.free_stuck(ring, index);
             return;
         }
+        self.idle_polls = 0;
         self.head = self.head.wrapping_add(1);
         if self.head.wrapping_sub(self.unreleased) > self.lazy {
             self.release(ring);

@@ -167,7 +167,8 @@ impl Inbox {
 
     fn sleep_until(&mut self, memory: &Memory, want: [u64; 3]) {
         while self.last != want {
-            if let Some(arrival) = self.drain.find(&memory.ring()) {
+            let is_empty = self.drain.is_empty(&memory.ring());
+            if let Some(arrival) = (!is_empty).then(|| self.drain.find(&memory.ring())).flatten() {
                 self.take(memory, arrival);
             } else if self.drain.prepare_sleep(&memory.ring()) {
                 // A lost wake is a deadlock here, which loom reports.

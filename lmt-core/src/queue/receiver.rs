@@ -170,20 +170,20 @@ impl InboxReceiver {
         self.boxes.last_to_poll()
     }
 
-    /// So many looks may be [`InboxReceiver::is_idle`] instead, which says so, and
-    /// [`InboxReceiver::count_idle`] is told.
+    /// So many looks may be [`InboxReceiver::is_idle`] instead, as long as that says so and nothing
+    /// else is called; then [`InboxReceiver::count_idle`] is to be told.
     #[inline]
-    pub(crate) const fn idle_polls(&self) -> u32 {
-        self.drain.idle_polls()
+    pub(crate) fn idle_polls(&self) -> u32 {
+        if self.boxes.prefetch() { 0 } else { self.drain.idle_polls() }
     }
 
-    /// Whether such a look would find nothing and do nothing.
+    /// Whether such a look would find nothing.
     #[inline(always)] // Empty polls are most of a wait.
     pub(crate) fn is_idle(&mut self) -> bool {
         self.boxes.are_idle() && self.drain.is_idle(&self.memory.ring())
     }
 
-    /// So many looks were.
+    /// So many looks were idle.
     pub(crate) const fn count_idle(&mut self, polls: u32) {
         self.drain.count_idle(polls);
     }

@@ -134,7 +134,7 @@ pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
 }
 
 impl Cq {
-    /// Whether a mere look tells that a reader would find nothing.
+    /// Whether an idle poll tells that a reader would find nothing.
     #[inline(always)] // Empty polls are most of a wait.
     fn is_idle(&self) -> bool {
         self.domain.domain.polls_idly(self.number)
@@ -228,7 +228,7 @@ impl Output {
         // A peek that found nothing ends with an error.
         let is_idle = if polls { is_idle } else { state.yields_after_peek(cq.number, read >= 0) };
         let should_yield = is_idle && read < 0;
-        if polls && read < 0 && !should_yield {
+        if polls && read < 0 && !should_yield && cq.domain.domain.is_of_one_thread() {
             state.begin_idle(cq.number);
         }
         (read, should_yield)
@@ -278,11 +278,11 @@ unsafe extern "C" fn readfrom(
     unsafe { poll(cq, entries, count, sources) }
 }
 
-/// A read that is more than a mere look.
+/// A read that is no idle poll.
 ///
 /// # Safety
 /// As of `fi_cq_readfrom`.
-#[inline(never)] // So that a mere look saves no registers.
+#[inline(never)] // So that an idle poll saves no registers.
 unsafe fn poll(cq: *mut FidCq, entries: *mut c_void, count: usize, sources: *mut FiAddr) -> isize {
     // SAFETY: the caller's promise: a queue of ours.
     let cq = unsafe { objects::queue(cq) }.and_then(|cq| {

@@ -226,7 +226,8 @@ impl Endpoint {
     /// See [`Engine::idle_polls`]; none while there is something else to do.
     pub fn idle_polls(&self) -> u32 {
         let polls = self.engine.idle_polls();
-        if polls > 0 && self.asleep.is_none() && !self.service.needs_polling() { polls } else { 0 }
+        let has_work = self.engine.has_reports() || self.service.needs_polling();
+        if polls > 0 && self.asleep.is_none() && !has_work { polls } else { 0 }
     }
 
     /// See [`Engine::is_idle`].

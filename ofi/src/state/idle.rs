@@ -1,25 +1,24 @@
-//! Polls of a queue that find nothing, one after the other: all that most of them do is a look for a
-//! message. The first of them has found that nothing else is to be done, and for how many more that
+//! Idle polls: empty polls of a queue that do nothing but look whether a message has arrived. An
+//! empty poll before them has found that nothing else is to be done, and for how many polls that
 //! holds; whoever takes the domain's lock for anything else ends it ([`super::Domain::lock`]).
 
 use super::State;
 use super::endpoint::Endpoint;
 
-/// What the next polls may leave out.
+/// Which polls may be idle.
 #[derive(Debug, Default)]
 pub struct Idle {
     /// The queue that is polled.
     queue: usize,
     /// The endpoint that it serves.
     endpoint: usize,
-    /// How many polls may be mere looks, and how many of these are left.
+    /// How many polls may be idle, and how many of these are left.
     polls: u32,
     left: u32,
 }
 
 impl State {
-    /// Whether a poll of this queue is done with: it is one that may be a mere look, and has found
-    /// nothing.
+    /// Whether a poll of this queue is done with: it may be idle, and no message has arrived.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn polls_idly(&mut self, queue: usize) -> bool {
         let Idle { queue: polled, endpoint, left, .. } = &mut self.idle;
@@ -33,7 +32,7 @@ impl State {
         true
     }
 
-    /// A poll of this queue has ended: if it has found nothing, what may the next ones leave out?
+    /// A poll of this queue was empty: may the next ones be idle?
     #[inline]
     pub fn begin_idle(&mut self, queue: usize) {
         let polled = self.shared_state.queues.get(queue).filter(|queue| queue.is_empty());

@@ -41,19 +41,18 @@ impl<T> Lock<T> {
         Self { mutex: None, value: UnsafeCell::new(value) }
     }
 
+    /// Whether it costs nothing, as [`Lock::unlocked`] has it.
+    #[inline]
+    pub const fn is_free(&self) -> bool {
+        self.mutex.is_none()
+    }
+
     /// The value, once nobody else has it. A panic elsewhere leaves it as usable as
     /// it was: none is thrown in the middle of a change.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let held = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
         Guard { lock: self, _held: held }
-    }
-}
-
-impl<T> Lock<T> {
-    /// Whether it costs something to take it.
-    pub const fn is_shared(&self) -> bool {
-        self.mutex.is_some()
     }
 }
 

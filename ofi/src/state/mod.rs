@@ -62,7 +62,7 @@ impl Domain {
         Self(lock)
     }
 
-    /// The objects, once nobody else has them.
+    /// The objects, once nobody else has them; idle polls end with it.
     #[inline]
     pub fn lock(&self) -> Guard<'_, State> {
         let mut state = self.0.lock();
@@ -70,10 +70,17 @@ impl Domain {
         state
     }
 
-    /// Whether a poll of this queue finds nothing, which most know by a mere look.
+    /// Whether a poll of this queue is an idle one, which is done with. None is where threads share
+    /// the domain.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn polls_idly(&self, queue: usize) -> bool {
-        !self.0.is_shared() && self.0.lock().polls_idly(queue)
+        self.is_of_one_thread() && self.0.lock().polls_idly(queue)
+    }
+
+    /// Whether its user calls from one thread at a time.
+    #[inline]
+    pub const fn is_of_one_thread(&self) -> bool {
+        self.0.is_free()
     }
 }
 
@@ -95,7 +102,7 @@ pub struct State {
     /// How many poll sets are open.
     pub poll_sets: usize,
     home: DomainEngine,
-    /// What polls may leave out.
+    /// Which polls may be idle.
     idle: Idle,
     /// Who polls.
     caller: Caller,

@@ -1,5 +1,5 @@
-//! Polls that find nothing, one behind the other, of a caller for whom the domain has no lock:
-//! most of them are a mere look, behind which nothing may be lost.
+//! Idle polls: of many empty polls in a row, of a caller for whom the domain has no lock, most look
+//! for a message only. Nothing may be lost by that.
 #![allow(unsafe_code)] // Calls C functions, and forks.
 
 use std::time::Instant;
@@ -10,9 +10,9 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 
 use crate::harness::{Side, context, free, getinfo, open_domain, open_side};
-use crate::others::TIME_LIMIT;
+use crate::others::{Other, TIME_LIMIT, has_role};
 
-/// More than a wait has before its polls are mere looks, and than these go on.
+/// More than come before the idle ones, and than are idle in a row.
 const POLLS: usize = 40;
 
 /// An endpoint in a domain of its own, whose user calls from one thread.
@@ -36,17 +36,17 @@ fn two() -> (Side, Side) {
 }
 
 /// Polls that find nothing.
-fn poll_in_vain(side: &Side, polls: usize) {
+fn poll_empty(side: &Side, polls: usize) {
     for _ in 0..polls {
         assert_eq!(side.read().map(drop), Err(Errno::AGAIN.returned()));
     }
 }
 
-/// A message to `two`, which has polled so often in vain before it is sent.
+/// A message to `two`, which has polled so often before it is sent.
 fn exchange(one: &Side, two: &Side, polls: usize, value: u8) {
     let (from, mut into) = ([value; 8], [0; 8]);
     assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 1, 0, 2), 0);
-    poll_in_vain(two, polls);
+    poll_empty(two, polls);
     assert_eq!(one.tsend(&from, 1, 1), 0);
     assert_eq!(two.wait(one).0.op_context, context(2));
     assert_eq!(into, from, "after {polls} polls");
@@ -54,12 +54,12 @@ fn exchange(one: &Side, two: &Side, polls: usize, value: u8) {
 }
 
 #[test]
-fn a_message_is_found_by_the_next_poll_however_many_were_in_vain() {
+fn a_message_is_found_by_the_next_poll_however_many_were_empty() {
     let (one, two) = two();
     for polls in 0..POLLS {
         let (from, mut into) = ([polls as u8; 8], [0; 8]);
         assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 1, 0, 2), 0);
-        poll_in_vain(&two, polls);
+        poll_empty(&two, polls);
         assert_eq!(one.tsend(&from, 1, 1), 0);
         assert_eq!(one.read().expect("it has gone").0.op_context, context(1));
         let (end, _) = two.read().expect("it lies in the box at which each poll looks");
@@ -74,7 +74,7 @@ fn what_a_call_has_ended_is_found_by_the_next_poll() {
     for polls in 0..POLLS {
         let mut never = [0; 8];
         assert_eq!(two.trecv(&mut never, ADDR_UNSPEC, 9, 0, 3), 0);
-        poll_in_vain(&two, polls);
+        poll_empty(&two, polls);
         assert_eq!(two.cancel(3), 0);
         // Asked for nothing, it does not take it.
         // SAFETY: a queue.
@@ -86,8 +86,7 @@ fn what_a_call_has_ended_is_found_by_the_next_poll() {
     (one.close(), two.close());
 }
 
-/// What is done without a message is not left to mere looks for long: here, that who is new is
-/// let in.
+/// Sockets are looked at, too.
 #[test]
 fn who_only_polls_lets_others_connect() {
     let (one, two) = two();
@@ -95,7 +94,7 @@ fn who_only_polls_lets_others_connect() {
     third.peer = third.insert(&two.name());
     let mut into = [0; 8];
     assert_eq!(two.trecv(&mut into, ADDR_UNSPEC, 1, 0, 2), 0);
-    poll_in_vain(&two, POLLS);
+    poll_empty(&two, POLLS);
     assert_eq!(third.tsend(&[7; 8], 1, 1), 0);
     let start = Instant::now();
     while two.read().is_err() {
@@ -107,11 +106,17 @@ fn who_only_polls_lets_others_connect() {
     (one.close(), two.close(), third.close());
 }
 
+/// Another process, in which nobody else holds a lock while it forks.
 #[test]
-fn a_forked_child_that_polls_is_told_nothing_and_lives() {
+fn forker() {
+    if !has_role("idle::forker") {
+        return;
+    }
+    // Its name, which nobody wants.
+    println!("says 00");
     let (one, two) = two();
-    poll_in_vain(&two, POLLS);
-    // SAFETY: the child calls what takes no lock, writes to no file that others use, and ends.
+    poll_empty(&two, POLLS);
+    // SAFETY: this process has one thread beside the test harness's, which waits for it.
     match unsafe { fork() }.expect("a child") {
         ForkResult::Child => {
             // SAFETY: a child that hangs is killed, and its parent says so.
@@ -126,4 +131,11 @@ fn a_forked_child_that_polls_is_told_nothing_and_lives() {
     }
     exchange(&one, &two, POLLS, 3);
     (one.close(), two.close());
+    println!("says done");
+}
+
+#[test]
+fn a_forked_child_that_polls_is_told_nothing_and_lives() {
+    let other = Other::start("idle::forker", &[]);
+    assert_eq!(other.says.recv_timeout(TIME_LIMIT).as_deref(), Ok("done"));
 }

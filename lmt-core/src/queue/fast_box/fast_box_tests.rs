@@ -48,6 +48,47 @@ fn a_box_is_handed_over_until_its_sender_is_connected_and_a_later_one_is_another
     assert!(receiver.open_fast_box(4).unwrap().is_none(), "there may be one");
 }
 
+/// Whichever of several boxes it lies in, or in the inbox.
+#[test]
+fn idle_polls_see_what_has_come() {
+    for boxes in 0..5 {
+        let (mut receiver, fd) = inbox(boxes);
+        let mut senders: Vec<InboxSender> = (0..4).map(|me| join(&mut receiver, &fd, me)).collect();
+        for round in 0..200 {
+            // None are before a thorough look.
+            let polls = (1..).find(|_| receiver.poll().is_none() && receiver.idle_polls() > 10);
+            assert!(polls.is_some_and(|polls| polls < 20), "{polls:?}");
+            (0..round % 7).for_each(|_| assert!(receiver.is_idle()));
+            let from = round % senders.len();
+            send(&mut senders[from], round as u64, b"12345678").unwrap();
+            // A poll looks at two boxes, and at one more box by each poll.
+            let idle = (0..).take_while(|_| receiver.is_idle()).count();
+            assert!(idle <= boxes.saturating_sub(2), "{idle} polls saw nothing in {boxes} boxes");
+            receiver.count_idle((round % 7 + idle) as u32);
+            let found = (0..=boxes).find_map(|_| receiver.poll().map(|found| (found.sender(), found.tag())));
+            assert_eq!(found, Some((from as u16, round as u64)));
+        }
+    }
+}
+
+/// Prefetching is no idle poll's work.
+#[test]
+fn no_poll_is_idle_while_line_buffers_are_asked_for() {
+    let (mut receiver, fd) = inbox(1);
+    let mut sender = join(&mut receiver, &fd, 0);
+    let polls_after = |receiver: &mut InboxReceiver, sender: &mut InboxSender, bytes: usize| {
+        send(sender, 0, &vec![1; bytes]).unwrap();
+        assert!(receiver.poll().is_some() && receiver.poll().is_none());
+        receiver.idle_polls()
+    };
+    assert!(polls_after(&mut receiver, &mut sender, INLINE_BYTES) > 0);
+    assert_eq!(polls_after(&mut receiver, &mut sender, INLINE_BYTES + 1), 0);
+    for _ in 1..LINES {
+        assert_eq!(polls_after(&mut receiver, &mut sender, INLINE_BYTES), 0);
+    }
+    assert!(polls_after(&mut receiver, &mut sender, INLINE_BYTES) > 0);
+}
+
 #[test]
 fn every_length_arrives_whole_by_every_way() {
     let (mut receiver, fd) = inbox(1);

@@ -67,12 +67,6 @@ impl FastBoxReceiver {
         is_ready
     }
 
-    /// Whether there is no message, and a look does no more than find that out.
-    #[inline(always)] // Empty polls are most of a wait.
-    fn is_idle(&self) -> bool {
-        !self.has_message() && self.line_buffer_prefetches == 0
-    }
-
     #[inline(always)] // The path of a short message.
     fn has_message(&self) -> bool {
         self.reader.find(&self.memory.words()).is_some()
@@ -265,19 +259,24 @@ impl FastBoxes {
         self.list.get(at).is_some_and(FastBoxReceiver::look)
     }
 
-    /// Whether the boxes at which a poll looks are empty, and nothing but that is to be found out; the
-    /// next poll looks at another box then.
+    /// Whether a look at one of them prefetches.
+    pub(crate) fn prefetch(&self) -> bool {
+        self.list.iter().any(|one| one.line_buffer_prefetches > 0)
+    }
+
+    /// Whether the boxes at which a poll looks are empty, where none of them prefetches; the next
+    /// poll looks at another box then.
     #[inline(always)] // Empty polls are most of a wait.
     pub(crate) fn are_idle(&mut self) -> bool {
         match &self.list[..] {
-            [one] => one.is_idle(),
+            [one] => !one.has_message(),
             _ => self.several_are_idle(),
         }
     }
 
     #[inline(always)] // A call would save registers for all.
     fn several_are_idle(&mut self) -> bool {
-        let is_idle = |at: usize| self.list.get(at).is_none_or(FastBoxReceiver::is_idle);
+        let is_idle = |at: usize| self.list.get(at).is_none_or(|one| !one.has_message());
         let are_idle = is_idle(self.last_active) && (self.other == self.last_active || is_idle(self.other));
         if are_idle && !self.list.is_empty() {
             self.poll_another_next(self.other);
