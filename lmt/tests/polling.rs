@@ -86,16 +86,16 @@ fn connected(fast_boxes: u32, senders: usize) -> (Engine, Vec<(Engine, PeerId)>)
     };
     let mut senders: Vec<(Engine, PeerId)> = (0..senders).map(sender).collect();
     let start = Instant::now();
-    for at in 0..senders.len() {
+    for sender in &mut senders {
         let mut into = [0; 8];
-        let (receive, send) = (receive(&mut receiver, 0, &mut into), send(&mut senders[at], 0, &[1; 8]));
-        while !receiver.is_done(receive) || !senders[at].0.is_done(send) {
+        let (receive, send) = (receive(&mut receiver, 0, &mut into), send(sender, 0, &[1; 8]));
+        while !receiver.is_done(receive) || !sender.0.is_done(send) {
             receiver.progress().expect("this is no child");
-            senders[at].0.progress().expect("this is no child");
+            sender.0.progress().expect("this is no child");
             assert!(start.elapsed() < TIME_LIMIT, "they never connected");
         }
         receiver.wait(receive).expect("it is received");
-        senders[at].0.wait(send).expect("it is sent");
+        sender.0.wait(send).expect("it is sent");
     }
     (receiver, senders)
 }
@@ -124,13 +124,14 @@ fn an_idle_poll_sees_what_has_come() {
             for before in 0..polls.min(round) {
                 assert!(receiver.is_idle(), "{before} of {polls}, {fast_boxes} fast boxes");
             }
-            let sent = send(&mut senders[0], 1, &[round as u8; 8]);
+            let from = [round as u8; 8];
+            let sent = send(&mut senders[0], 1, &from);
             assert!(!receiver.is_idle(), "{fast_boxes} fast boxes");
             receiver.count_idle(polls.min(round));
             let mut into = [0; 8];
             let receive = receive(&mut receiver, 1, &mut into);
             receiver.wait(receive).expect("it is received");
-            assert_eq!(into, [round as u8; 8]);
+            assert_eq!(into, from);
             senders[0].0.wait(sent).expect("it is sent");
         }
     }

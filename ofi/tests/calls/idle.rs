@@ -65,7 +65,7 @@ fn a_message_is_found_by_the_next_poll_however_many_were_empty() {
         let (end, _) = two.read().expect("it lies in the box at which each poll looks");
         assert_eq!((end.op_context, into), (context(2), from), "after {polls} polls");
     }
-    (one.close(), two.close());
+    [one, two].into_iter().for_each(Side::close);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn what_a_call_has_ended_is_found_by_the_next_poll() {
         assert_eq!(two.read().map(drop), Err(Errno::AVAIL.returned()), "after {polls} polls");
         assert_eq!(two.read_error().op_context, context(3));
     }
-    (one.close(), two.close());
+    [one, two].into_iter().for_each(Side::close);
 }
 
 /// Sockets are looked at, too.
@@ -103,7 +103,7 @@ fn who_only_polls_lets_others_connect() {
         assert!(start.elapsed() < TIME_LIMIT, "it never came");
     }
     assert_eq!(into, [7; 8]);
-    (one.close(), two.close(), third.close());
+    [one, two, third].into_iter().for_each(Side::close);
 }
 
 /// Another process, in which nobody else holds a lock while it forks.
@@ -130,7 +130,7 @@ fn forker() {
         }
     }
     exchange(&one, &two, POLLS, 3);
-    (one.close(), two.close());
+    [one, two].into_iter().for_each(Side::close);
     println!("says done");
 }
 
