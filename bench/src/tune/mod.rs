@@ -43,7 +43,7 @@ impl Word for Answer {
 }
 
 /// Copies, within a process and out of another, are measured where there is so much time for everything, in seconds:
-/// they take a tenth of it at most.
+/// they take some ten of them.
 pub(crate) const COPIES_FROM_S: u64 = 60;
 /// How they are.
 const COPIES: lmt_copy::Effort = lmt_copy::Effort::FULL;

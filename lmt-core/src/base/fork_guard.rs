@@ -50,7 +50,8 @@ impl Origin {
     /// Whether that is known without a system call, and [`Origin::is_this_process`] true.
     #[inline(always)] // Empty polls are most of a wait.
     pub fn is_known_to_be_this_process(&self) -> bool {
-        // Relaxed: as below.
+        // Relaxed: within one process the word never changes once it is
+        // not zero, and fork orders the child after the parent.
         self.word.is_some_and(|word| word.load(Ordering::Relaxed) == self.value)
     }
 
@@ -58,12 +59,8 @@ impl Origin {
     /// and not a forked child of it.
     #[inline]
     pub fn is_this_process(&self) -> bool {
-        match self.word {
-            // Relaxed: within one process the word never changes once it is
-            // not zero, and fork orders the child after the parent.
-            Some(word) => word.load(Ordering::Relaxed) == self.value,
-            None => u64::from(std::process::id()) == self.value,
-        }
+        self.is_known_to_be_this_process()
+            || self.word.is_none() && u64::from(std::process::id()) == self.value
     }
 }
 

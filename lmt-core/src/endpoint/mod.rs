@@ -173,10 +173,10 @@ impl Engine {
     const CLOCK_EVERY: u32 = 32;
     /// The same for a caller that calls whenever it likes, perhaps seldom.
     const CLOCK_EVERY_CALL: u32 = 4;
-    /// So many polls in a row may be idle, and not look at the clock.
-    const IDLE_POLLS: u32 = 15;
     /// ... and after so long the sockets, however few calls there were.
     const SOCKET_POLL_INTERVAL: Duration = Duration::from_millis(5);
+    /// So many polls in a row may be idle, and not look at the clock.
+    const IDLE_POLLS: u32 = 15;
     /// The most cells taken out of the inbox in one call.
     const BATCH: u32 = 32;
 

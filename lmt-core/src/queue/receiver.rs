@@ -174,7 +174,7 @@ impl InboxReceiver {
     /// else is called; then [`InboxReceiver::count_idle`] is to be told.
     #[inline]
     pub(crate) fn idle_polls(&self) -> u32 {
-        if self.boxes.prefetch() { 0 } else { self.drain.idle_polls() }
+        if self.boxes.are_prefetched() { 0 } else { self.drain.idle_polls() }
     }
 
     /// Whether such a look would find nothing.

@@ -134,12 +134,6 @@ pub(super) unsafe fn try_wait(cq: *const Fid) -> Result<(), Errno> {
 }
 
 impl Cq {
-    /// Whether an idle poll tells that a reader would find nothing.
-    #[inline(always)] // Empty polls are most of a wait.
-    fn is_idle(&self) -> bool {
-        self.domain.domain.polls_idly(self.number)
-    }
-
     /// Whether a reader would find something, after a look for what has come.
     fn has_something(&self, state: &mut State) -> bool {
         state.progress_queue(self.number);
@@ -269,7 +263,7 @@ unsafe extern "C" fn readfrom(
 ) -> isize {
     if !cq.is_null() && !entries.is_null() {
         // SAFETY: C's promise: a queue of ours.
-        let is_idle = unsafe { objects::queue(cq) }.is_ok_and(Cq::is_idle);
+        let is_idle = unsafe { objects::queue(cq) }.is_ok_and(|cq| cq.domain.domain.polls_idly(cq.number));
         if is_idle {
             return Errno::AGAIN.returned();
         }

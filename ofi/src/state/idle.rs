@@ -5,9 +5,9 @@
 use super::State;
 use super::endpoint::Endpoint;
 
-/// So many empty polls are left alone where idle ones have ended before the first, as for a caller
+/// So many empty polls none is made idle where idle ones have ended before the first, as for a caller
 /// that does something else between its polls, or peeks.
-const LEFT_ALONE: u32 = 64;
+const PAUSE_POLLS: u32 = 64;
 
 /// Which polls may be idle.
 #[derive(Debug, Default)]
@@ -19,8 +19,8 @@ pub struct Idle {
     /// How many polls may be idle, and how many of these are left.
     polls: u32,
     left: u32,
-    /// So many empty polls to come are left alone.
-    left_alone: u32,
+    /// So many empty polls to come make none idle.
+    pause: u32,
 }
 
 impl State {
@@ -41,15 +41,15 @@ impl State {
     /// A poll of this queue was empty: may the next ones be idle?
     #[inline]
     pub fn begin_idle(&mut self, queue: usize) {
-        if let Some(left_alone) = self.idle.left_alone.checked_sub(1) {
-            self.idle.left_alone = left_alone;
+        if let Some(pause) = self.idle.pause.checked_sub(1) {
+            self.idle.pause = pause;
             return;
         }
         let polled = self.shared_state.queues.get(queue).filter(|queue| queue.is_empty());
         let Some(&[endpoint]) = polled.map(|queue| &queue.endpoints[..]) else { return };
         let polls = self.endpoints.get(endpoint).map_or(0, Endpoint::idle_polls);
         if polls > 0 && !self.caller.is_looked_at() && !self.peeks.is_yield_owed() {
-            self.idle = Idle { queue, endpoint, polls, left: polls, left_alone: 0 };
+            self.idle = Idle { queue, endpoint, polls, left: polls, pause: 0 };
         }
     }
 
@@ -64,7 +64,7 @@ impl State {
     fn count_idle(&mut self) {
         let Idle { endpoint, polls, left, .. } = std::mem::take(&mut self.idle);
         if polls == left {
-            self.idle.left_alone = LEFT_ALONE;
+            self.idle.pause = PAUSE_POLLS;
         } else if let Some(endpoint) = self.endpoints.get_mut(endpoint) {
             endpoint.count_idle(polls - left);
         }

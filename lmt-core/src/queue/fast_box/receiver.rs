@@ -260,7 +260,7 @@ impl FastBoxes {
     }
 
     /// Whether a look at one of them prefetches.
-    pub(crate) fn prefetch(&self) -> bool {
+    pub(crate) fn are_prefetched(&self) -> bool {
         self.list.iter().any(|one| one.line_buffer_prefetches > 0)
     }
 
