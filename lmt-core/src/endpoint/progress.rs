@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::Engine;
+use super::batch;
 use super::blocking_receive::{Found, PolledReceive};
 use super::handshake::Reception;
 use super::state::Traffic;
@@ -61,15 +62,17 @@ impl Engine {
     /// Takes what has arrived, of which a look has found the first, and moves what is in flight.
     #[inline(never)]
     fn move_messages(&mut self, found: Option<usize>) -> bool {
-        let mut next = found.and_then(|at| self.inbox.next_at(at));
+        let Some(mut next) = found.map(|at| self.inbox.next_at(at)) else { return self.advance() };
+        let most = self.batch.begin(self.sharing.empty_polls());
         let mut taken = 0;
         while !matches!(self.take(next, None), Found::Nothing) {
             taken += 1;
-            if taken == Self::BATCH {
+            if taken == most {
                 break;
             }
             next = self.next();
         }
+        self.batch.end(most, taken);
         self.advance() | (taken > 0)
     }
 
@@ -126,7 +129,7 @@ impl Engine {
     /// for those who ask once what has come.
     pub(super) fn progress_all(&mut self) -> Result<bool, OperationError> {
         let mut moved = self.progress()?;
-        for _ in 0..Self::BATCH {
+        for _ in 0..batch::MOST {
             match self.inbox.next_of_all() {
                 Some(next) if self.traffic.is_awaiting_report(next.header.sender) => return Ok(moved),
                 Some(next) => self.traffic.deliver(&mut self.inbox, next, None),

@@ -24,10 +24,16 @@ pub(super) unsafe fn receive(
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
+    // Looked at first and by itself: kept as a result, its address would be stored in two halves and
+    // loaded as a whole, and stall (store forwarding).
+    let pieces = match pieces {
+        Ok(pieces) => pieces,
+        Err(error) => return error.returned(),
+    };
     // SAFETY: the caller's promise.
-    let (ep, pieces) = match (unsafe { objects::endpoint(ep) }, pieces) {
-        (Ok(ep), Ok(pieces)) => (ep, pieces),
-        (Err(error), _) | (_, Err(error)) => return error.returned(),
+    let ep = match unsafe { objects::endpoint(ep) } {
+        Ok(ep) => ep,
+        Err(error) => return error.returned(),
     };
     let context = context.expose_provenance();
     border::size(Incoming { pieces, from, wanted, context, flags }.begin(ep))
@@ -44,10 +50,16 @@ pub(super) unsafe fn transmit(
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
+    // Looked at first and by itself: kept as a result, its address would be stored in two halves and
+    // loaded as a whole, and stall (store forwarding).
+    let pieces = match pieces {
+        Ok(pieces) => pieces,
+        Err(error) => return error.returned(),
+    };
     // SAFETY: the caller's promise.
-    let (ep, pieces) = match (unsafe { objects::endpoint(ep) }, pieces) {
-        (Ok(ep), Ok(pieces)) => (ep, pieces),
-        (Err(error), _) | (_, Err(error)) => return error.returned(),
+    let ep = match unsafe { objects::endpoint(ep) } {
+        Ok(ep) => ep,
+        Err(error) => return error.returned(),
     };
     let context = context.expose_provenance();
     border::size(Outgoing { pieces, to, label, context, flags }.begin(ep))
