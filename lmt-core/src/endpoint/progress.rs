@@ -67,7 +67,8 @@ impl Engine {
         let mut taken = 0;
         while !matches!(self.take(next, None), Found::Nothing) {
             taken += 1;
-            if taken == most {
+            // A message of several cells has all of them taken that have come.
+            if taken >= most && !self.traffic.in_pieces || taken == batch::MOST {
                 break;
             }
             next = self.next();
