@@ -28,6 +28,7 @@ impl Traffic {
         awaited: Option<&mut PolledReceive>,
     ) -> Found {
         self.events = self.events.wrapping_add(1);
+        self.in_pieces = false;
         let Header { sender, kind, aux, tag, bytes } = next.header;
         let key = PeerKey::from(sender);
         let (kind, marks) = KindByte::read(kind);

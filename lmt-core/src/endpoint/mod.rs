@@ -16,7 +16,6 @@
 
 mod announced;
 mod arriving;
-mod batch;
 mod blocking_receive;
 mod cells;
 mod counters;
@@ -62,7 +61,6 @@ use crate::selection::{ByOrder, Policy, Selection};
 use crate::transfer::Transfers;
 use crate::vocabulary::config::Config;
 use crate::vocabulary::identity::{Address, EndpointId, PeerKey};
-use batch::Batch;
 use peer::Connection;
 use receiving::Discards;
 use state::Traffic;
@@ -91,8 +89,6 @@ pub struct Engine {
     naps: waiting::SleepCount,
     /// Whether others want the core.
     sharing: yielding::Sharing,
-    /// How many messages a call of progress takes.
-    batch: Batch,
     /// Messages that were taken out of matching and dropped.
     discards: Discards,
     /// Receives of such messages, which nobody waits for.
@@ -154,7 +150,6 @@ impl Engine {
             naps: waiting::SleepCount::default(),
             calls_until_sockets: 0,
             sharing: yielding::Sharing::new(),
-            batch: Batch::default(),
             discards: Discards::default(),
             detached: Vec::new(),
             sockets_polled_at: CoarseInstant::now(),
@@ -182,6 +177,8 @@ impl Engine {
     const SOCKET_POLL_INTERVAL: Duration = Duration::from_millis(5);
     /// So many polls in a row may be idle, and not look at the clock.
     const IDLE_POLLS: u32 = 15;
+    /// The most cells taken out of the inbox in one call.
+    const BATCH: u32 = 32;
 
     #[inline]
     fn check_fork(&self) -> Result<(), OperationError> {

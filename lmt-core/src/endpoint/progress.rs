@@ -5,20 +5,21 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use super::Engine;
-use super::batch;
 use super::blocking_receive::{Found, PolledReceive};
+use super::cells::KindByte;
 use super::handshake::Reception;
 use super::state::Traffic;
 use crate::base::clock::CoarseInstant;
+use crate::matching::Matcher;
 use crate::queue::Next;
 use crate::requests::outcome::OperationError;
 use crate::vocabulary::error::PeerError;
 use crate::vocabulary::identity::PeerKey;
 
 impl Engine {
-    /// Moves messages: takes what has arrived, copies at most a quota of one
-    /// transfer, writes what there is room for, and now and then looks at the
-    /// sockets. Never waits. Returns whether anything moved.
+    /// Moves messages: takes one that has arrived, and more while receives wait for them or
+    /// something else is in flight, copies at most a quota of one transfer, writes what there is room
+    /// for, and now and then looks at the sockets. Never waits. Returns whether anything moved.
     ///
     /// # Errors
     /// This is a forked child.
@@ -62,19 +63,30 @@ impl Engine {
     /// Takes what has arrived, of which a look has found the first, and moves what is in flight.
     #[inline(never)]
     fn move_messages(&mut self, found: Option<usize>) -> bool {
-        let Some(mut next) = found.map(|at| self.inbox.next_at(at)) else { return self.advance() };
-        let most = self.batch.begin(self.sharing.empty_polls());
+        let mut next = found.and_then(|at| self.inbox.next_at(at));
         let mut taken = 0;
-        while !matches!(self.take(next, None), Found::Nothing) {
+        while let Some(message) = next {
+            self.take(message, None);
             taken += 1;
-            // A message of several cells has all of them taken that have come.
-            if taken >= most && !self.traffic.in_pieces || taken == batch::MOST {
+            if taken == Self::BATCH || !self.takes_another(message) {
                 break;
             }
             next = self.next();
         }
-        self.batch.end(most, taken);
         self.advance() | (taken > 0)
+    }
+
+    /// Whether a call that has taken this one takes another. Not where no receive waits, as in a
+    /// ping-pong: a poll of the next line would take it away from its sender, who has it ready for
+    /// writing.
+    #[inline(always)] // The path of a short message.
+    fn takes_another(&mut self, last: Next) -> bool {
+        let (_, marks) = KindByte::read(last.header.kind);
+        self.traffic.matchers.of(marks.space).posted() > 0
+            || self.traffic.in_pieces
+            // Packets come before copies, and the core is not given away before messages.
+            || !self.traffic.is_quiescent()
+            || self.sharing.yields_each_poll()
     }
 
     /// Takes one cell out of the inbox.
@@ -86,8 +98,10 @@ impl Engine {
     /// The same, for a receive that is awaited.
     #[inline(always)] // The path of a short message.
     pub(super) fn poll_for(&mut self, awaited: Option<&mut PolledReceive>) -> Found {
-        let next = self.next();
-        self.take(next, awaited)
+        match self.next() {
+            Some(next) => self.take(next, awaited),
+            None => Found::Nothing,
+        }
     }
 
     #[inline(always)] // The path of a short message.
@@ -105,12 +119,11 @@ impl Engine {
     }
 
     #[inline(always)] // The path of a short message.
-    fn take(&mut self, next: Option<Next>, awaited: Option<&mut PolledReceive>) -> Found {
-        match next {
-            None => Found::Nothing,
-            Some(next) if self.traffic.is_awaiting_report(next.header.sender) => self.poll_after_report(),
-            Some(next) => self.traffic.deliver(&mut self.inbox, next, awaited),
+    fn take(&mut self, next: Next, awaited: Option<&mut PolledReceive>) -> Found {
+        if self.traffic.is_awaiting_report(next.header.sender) {
+            return self.poll_after_report();
         }
+        self.traffic.deliver(&mut self.inbox, next, awaited)
     }
 
     /// A peer whose report has not been read here sends already. It sent the
@@ -130,7 +143,7 @@ impl Engine {
     /// for those who ask once what has come.
     pub(super) fn progress_all(&mut self) -> Result<bool, OperationError> {
         let mut moved = self.progress()?;
-        for _ in 0..batch::MOST {
+        for _ in 0..Self::BATCH {
             match self.inbox.next_of_all() {
                 Some(next) if self.traffic.is_awaiting_report(next.header.sender) => return Ok(moved),
                 Some(next) => self.traffic.deliver(&mut self.inbox, next, None),

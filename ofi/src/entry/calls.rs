@@ -8,10 +8,23 @@ use std::ffi::c_void;
 use lmt::{Label, Wanted};
 
 use super::messages::{self, Incoming, Outgoing};
-use super::objects;
+use super::objects::{self, Ep};
 use crate::abi::endpoint::FidEp;
 use crate::abi::{Errno, FiAddr};
 use crate::border::{self, Pieces};
+
+/// What is lent and the endpoint, if both are good. What is lent comes first: kept as a result while
+/// the endpoint is looked at, its address would be stored in two halves and loaded as a whole, and
+/// stall (store forwarding).
+///
+/// # Safety
+/// The pointer is null or an endpoint of ours.
+#[inline(always)] // The path of a short message.
+unsafe fn arguments<'a>(pieces: Result<Pieces, Errno>, ep: *mut FidEp) -> Result<(Pieces, &'a Ep), Errno> {
+    let pieces = pieces?;
+    // SAFETY: the caller's promise.
+    Ok((pieces, unsafe { objects::endpoint(ep) }?))
+}
 
 /// # Safety
 /// The pointer is null or an endpoint of ours.
@@ -24,15 +37,9 @@ pub(super) unsafe fn receive(
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
-    // Looked at first and by itself: kept as a result, its address would be stored in two halves and
-    // loaded as a whole, and stall (store forwarding).
-    let pieces = match pieces {
-        Ok(pieces) => pieces,
-        Err(error) => return error.returned(),
-    };
     // SAFETY: the caller's promise.
-    let ep = match unsafe { objects::endpoint(ep) } {
-        Ok(ep) => ep,
+    let (pieces, ep) = match unsafe { arguments(pieces, ep) } {
+        Ok(both) => both,
         Err(error) => return error.returned(),
     };
     let context = context.expose_provenance();
@@ -50,15 +57,9 @@ pub(super) unsafe fn transmit(
     context: *mut c_void,
     flags: Option<u64>,
 ) -> isize {
-    // Looked at first and by itself: kept as a result, its address would be stored in two halves and
-    // loaded as a whole, and stall (store forwarding).
-    let pieces = match pieces {
-        Ok(pieces) => pieces,
-        Err(error) => return error.returned(),
-    };
     // SAFETY: the caller's promise.
-    let ep = match unsafe { objects::endpoint(ep) } {
-        Ok(ep) => ep,
+    let (pieces, ep) = match unsafe { arguments(pieces, ep) } {
+        Ok(both) => both,
         Err(error) => return error.returned(),
     };
     let context = context.expose_provenance();
