@@ -136,3 +136,62 @@ fn an_idle_poll_sees_what_has_come() {
         }
     }
 }
+
+/// Sends each of these, one behind the other.
+fn send_all(sender: &mut (Engine, PeerId), messages: &[&[u8]]) {
+    for (at, text) in messages.iter().enumerate() {
+        let sent = send(sender, at as u64, text);
+        sender.0.wait(sent).expect("it is sent");
+    }
+}
+
+/// How many messages that no receive has got are there now; they are dropped.
+fn unexpected(receiver: &mut Engine) -> usize {
+    std::iter::from_fn(|| receiver.take_arrival(Space::FIRST)).count()
+}
+
+/// So that the line of the next stays with its sender.
+#[test]
+fn one_call_takes_one_message_where_no_receive_waits() {
+    for fast_boxes in [16, 0] {
+        let (mut receiver, mut senders) = connected(fast_boxes, 1);
+        send_all(&mut senders[0], &[&[1; 8][..]; 3]);
+        for call in 0..3 {
+            receiver.progress().expect("this is no child");
+            assert_eq!(unexpected(&mut receiver), 1, "call {call}, {fast_boxes} fast boxes");
+        }
+    }
+}
+
+#[test]
+fn one_call_takes_messages_while_receives_wait() {
+    for fast_boxes in [16, 0] {
+        let (mut receiver, mut senders) = connected(fast_boxes, 1);
+        let (mut first, mut second) = ([0; 8], [0; 8]);
+        let receives = [receive(&mut receiver, 0, &mut first), receive(&mut receiver, 2, &mut second)];
+        send_all(&mut senders[0], &[&[1; 8], &[2; 8], &[3; 8], &[4; 8]]);
+        receiver.progress().expect("this is no child");
+        assert!(receives.iter().all(|one| receiver.is_done(*one)), "{fast_boxes} fast boxes");
+        assert_eq!(unexpected(&mut receiver), 1, "the last was taken, too: {fast_boxes} fast boxes");
+        for one in receives {
+            receiver.wait(one).expect("it is received");
+        }
+        assert!(first == [1; 8] && second == [3; 8]);
+    }
+}
+
+/// And no more than that.
+#[test]
+fn one_call_takes_all_cells_of_a_message() {
+    for fast_boxes in [16, 0] {
+        let (mut receiver, mut senders) = connected(fast_boxes, 1);
+        let (from, mut into) = (vec![5; 20_000], vec![0; 20_000]);
+        let receive = receive(&mut receiver, 0, &mut into);
+        send_all(&mut senders[0], &[&from, &[6; 8]]);
+        receiver.progress().expect("this is no child");
+        assert!(receiver.is_done(receive), "{fast_boxes} fast boxes");
+        assert_eq!(unexpected(&mut receiver), 0, "{fast_boxes} fast boxes");
+        receiver.wait(receive).expect("it is received");
+        assert!(into == from);
+    }
+}

@@ -17,10 +17,10 @@ pub(super) fn microseconds(limit: Duration) -> u64 {
     u64::try_from(limit.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Moves messages: takes what has come, copies at most a quota of one transfer,
-/// writes what there is room for. Never waits; where call after call finds nothing,
-/// others are let run (sched_yield(2)). `moved` (which may be NULL) tells whether
-/// anything was moved.
+/// Moves messages: takes one that has come, and more where receives wait for them or
+/// something else is in flight, copies at most a quota of one transfer, writes what there
+/// is room for. Never waits; where call after call finds nothing, others are let run
+/// (sched_yield(2)). `moved` (which may be NULL) tells whether anything was moved.
 ///
 /// Errors: `LMT_ERR_NULL`, `LMT_ERR_INVALID`, `LMT_ERR_HANDLE`, `LMT_ERR_BUSY`,
 /// `LMT_ERR_FORKED`.
