@@ -182,6 +182,9 @@ fn starved(test: Test, starve: impl Fn()) {
         if group.rank() == 1 {
             starve();
         }
+        // Rank 0 may be done with the first message before rank 1 is, who would map the memory of the
+        // next one as long as it can.
+        group.barrier();
         let demotions = || counters(&endpoint, peer, MAPPED).demotions;
         // That it cannot map the buffer is told beside the messages, and may come later.
         let is_known = (1..=MAX_PROPOSALS + 1).any(|seed| {
