@@ -180,7 +180,7 @@ fn one_call_takes_messages_while_receives_wait() {
     }
 }
 
-/// And no more than that.
+/// And not the message behind it.
 #[test]
 fn one_call_takes_all_cells_of_a_message() {
     for fast_boxes in [16, 0] {

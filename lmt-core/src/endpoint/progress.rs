@@ -76,9 +76,9 @@ impl Engine {
         self.advance() | (taken > 0)
     }
 
-    /// Whether a call that has taken this one takes another. Not where no receive waits, as in a
-    /// ping-pong: a poll of the next line would take it away from its sender, who has it ready for
-    /// writing.
+    /// Whether a call that has taken this message takes another. Not where no further receive waits
+    /// for one of its space, as in a ping-pong: a poll of the next line would take it away from its
+    /// sender, who has it ready for writing.
     #[inline(always)] // The path of a short message.
     fn takes_another(&mut self, last: Next) -> bool {
         let (_, marks) = KindByte::read(last.header.kind);
