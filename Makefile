@@ -125,15 +125,13 @@ test-mpi:
 	echo "make test-mpi: $$folders run on lmt."
 
 # Debian's packages are installed where they can be, MPIs and Python's come from PyPI.
-APPS_OUT ?= lmt-apps
-# More for the command, such as --turns 3 or --programs hpcc,lammps-melt.
+# Options of the command, such as --turns 3 or --programs hpcc,lammps-melt.
 APPS_ARGS ?=
 apps: fi
 	cargo build --release --package lmt-bench
 	APPS_PACKAGES="$$("$(TARGET)/release/lmt" apps --packages $(APPS_ARGS) | paste -sd' ')" ./.ci/tools for-mpis for-apps
 	mkdir -p "$(MPI_CACHE)"
-	"$(TARGET)/release/lmt" apps --fetch --cache "$(MPI_CACHE)" --out "$(APPS_OUT)" $(APPS_ARGS)
-	echo "The page is $$(realpath "$(APPS_OUT)/apps.html"); open it in a browser."
+	"$(TARGET)/release/lmt" apps --fetch --cache "$(MPI_CACHE)" $(APPS_ARGS)
 
 # Where `make install` puts things; DESTDIR goes before each, for packages.
 PREFIX ?= /usr/local
