@@ -9,6 +9,7 @@ use crate::console::{complain, print};
 use crate::error::BenchError;
 use crate::mpirun::chosen::{asked, obstacle};
 use crate::mpirun::launchers::Surroundings;
+use crate::mpirun::libfabric::Libfabric;
 use crate::peers::installation::{Installation, Kind, Variables};
 use crate::peers::provider::Provider;
 use crate::peers::transport::{PROVIDER_PATH, Transport, linked, with};
@@ -51,10 +52,12 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     let kind = args.mpi;
     let found = installed(kind);
     // A shell that evaluates the lines sees nothing but standard error.
-    if let Some(mpi) = &found
-        && let Some(obstacle) = obstacle(mpi)
-    {
-        complain(&obstacle.sentence(mpi));
+    match &found {
+        Some(mpi) => obstacle(mpi).iter().for_each(|obstacle| complain(&obstacle.sentence(mpi))),
+        None => complain(&format!(
+            "no {} is on the PATH, so what its programs may need besides is not known",
+            kind.title()
+        )),
     }
     let variable = |name: &str| std::env::var_os(name);
     let mut variables = variables(kind, found.as_ref(), &provider, variable)
@@ -68,7 +71,15 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
         }
         variables = with(variables, linked(network));
     }
-    print(&(shell(kind, &variables) + node_remark(kind) + hosts_remark(args.link.is_some())))
+    let built_with = found.as_ref().map_or_else(String::new, built_with);
+    print(&(shell(kind, &variables) + &built_with + node_remark(kind) + hosts_remark(args.link.is_some())))
+}
+
+/// Which MPI the variables are for, and its libfabric.
+fn built_with(mpi: &Installation) -> String {
+    let (file, libfabric) = (mpi.mpiexec.display(), Libfabric::of(mpi).named());
+    let text = format!("{} {}, {file}: {libfabric}", mpi.kind.title(), mpi.version);
+    format!("# {}\n", text.replace('\n', " "))
 }
 
 /// What a program that looks for the ranks of its machine finds. MPICH has no setting by which it

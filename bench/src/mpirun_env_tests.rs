@@ -33,6 +33,18 @@ fn who_takes_mpich_is_told_that_each_rank_is_a_node() {
 }
 
 #[test]
+fn the_mpi_is_named_in_a_remark() {
+    let bin = std::path::Path::new("/no\nwhere/bin");
+    let (mpicc, mpiexec) = (bin.join("mpicc"), bin.join("mpiexec"));
+    let mpi = Installation { name: "mpich".into(), kind: Kind::Mpich, version: "5.0".into(), mpicc, mpiexec };
+    let remark = built_with(&mpi);
+    assert!(
+        remark.starts_with("# MPICH 5.0, /no where/bin/mpiexec: ") && remark.lines().count() == 1,
+        "{remark}"
+    );
+}
+
+#[test]
 fn providers_of_others_stay_within_reach() {
     let files = Files::new("others").with("a folder's/liblmt-fi.so", "");
     let provider = provider(&files);

@@ -68,6 +68,9 @@ fn blocked(obstacle: &Obstacle) -> Finding {
 }
 
 fn of_version(libfabric: &Libfabric) -> Finding {
+    if !libfabric.is_certain {
+        return Finding::new(LIBFABRIC, State::Unknown, libfabric.named());
+    }
     if let Some(obstacle) = libfabric.obstacle() {
         return blocked(&obstacle);
     }

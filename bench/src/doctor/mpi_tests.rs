@@ -33,6 +33,10 @@ fn the_libfabric_is_told_with_what_would_do() {
     let old = of(Ok(Some((1, 12))));
     assert!(old.state == State::Blocked && old.meaning.contains("is 1.12"), "{old:?}");
     assert_eq!(of(Ok(None)).state, State::Unknown);
+    let file = PathBuf::from("/x");
+    let (version, loads_providers) = (Ok(Some((1, 12))), Some(true));
+    let another = of_version(&Libfabric { file, version, loads_providers, is_certain: false });
+    assert!(another.state == State::Unknown && another.meaning.contains("is not known"), "{another:?}");
     assert_eq!(of(Err("no such file".to_owned())).state, State::Unknown);
     let obstacle = Obstacle { reason: "it is built for ch4:ucx".to_owned(), remedy: "another" };
     let other = of_libfabric(&installation(Kind::Mpich), Some(&obstacle));

@@ -50,6 +50,17 @@ impl Libfabric {
         }
     }
 
+    /// Which it is, in words.
+    pub fn named(&self) -> String {
+        match &self.version {
+            Ok(Some((major, minor))) if self.is_certain => {
+                format!("libfabric {major}.{minor}, {}", self.file.display())
+            }
+            _ => "its libfabric is not known; LMT_STATS=1 (--stats) shows whether lmt carries the messages"
+                .to_owned(),
+        }
+    }
+
     /// Why it cannot take the provider, if that is so.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let file = self.file.display();

@@ -38,12 +38,7 @@ pub fn lines(
     let mpi = &chosen.mpi;
     let mut lines =
         vec![format!("{} {}, {}: {}", mpi.kind.title(), mpi.version, mpi.mpiexec.display(), chosen.reason)];
-    let file = libfabric.file.display();
-    lines.push(match &libfabric.version {
-        Ok(Some((major, minor))) if libfabric.is_certain => format!("libfabric {major}.{minor}, {file}"),
-        _ => "its libfabric is not known; LMT_STATS=1 (--stats) shows whether lmt carries the messages"
-            .to_owned(),
-    });
+    lines.push(libfabric.named());
     let line =
         |(name, value): &(&str, OsString)| format!("{name}={}: {}", value.to_string_lossy(), reason(name));
     lines.extend(variables.iter().map(line));

@@ -58,12 +58,13 @@ pub fn agree(ours: &Printed, own: &Printed) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two printed numbers differ by one unit of the last digit at most.
+/// Whether two printed numbers differ by one unit of the last digit at most. What is no finite number
+/// is no result.
 fn same(one: &str, other: &str) -> bool {
-    if one == other {
-        return true;
+    let (Ok(first), Ok(second)) = (one.parse::<f64>(), other.parse::<f64>()) else { return one == other };
+    if !(first.is_finite() && second.is_finite()) {
+        return false;
     }
-    let (Ok(first), Ok(second)) = (one.parse::<f64>(), other.parse::<f64>()) else { return false };
     let unit = last_digit_unit(one).max(last_digit_unit(other));
     // A little more, since decimal fractions are no binary ones.
     (first - second).abs() <= unit * 1.01

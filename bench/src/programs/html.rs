@@ -13,8 +13,8 @@ pub fn to_html(
     left_out: &[LeftOut],
     environment: &Environment,
     turns: u32,
+    has_own: bool,
 ) -> String {
-    let has_own = results.iter().any(|result| result.figures.iter().any(|figure| !figure.own.is_empty()));
     let mut body: String = sentences(totals, has_own)
         .iter()
         .map(|sentence| format!("<p class=\"summary\">{}.</p>\n", escaped(sentence)))

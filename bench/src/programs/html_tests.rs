@@ -29,7 +29,7 @@ fn the_page_has_each_figure_and_says_what_failed() {
     let results = [result("one", Verdict::Right), result("two", Verdict::LmtFails("it hangs".into()))];
     let left_out = [LeftOut { name: "three".into(), reason: "it is not there".into() }];
     let environment = Environment::of(&[], "as they are".into());
-    let html = to_html(&results, &Totals::of(&results), &left_out, &environment, 7);
+    let html = to_html(&results, &Totals::of(&results), &left_out, &environment, 7, true);
     for part in [
         "<td class=\"chosen\">1.25</td><td>0.50..2.00</td><td>cma 99.0 %</td>",
         "<td>0.75</td>",

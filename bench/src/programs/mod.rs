@@ -80,7 +80,7 @@ pub fn run(args: &AppsArgs) -> Result<(), BenchError> {
     let totals = Totals::of(&results);
     let has_own = !args.short;
     print(&show::foot(&totals, &found.left_out, has_own))?;
-    page.write(&html::to_html(&results, &totals, &found.left_out, &environment, args.turns()))?;
+    page.write(&html::to_html(&results, &totals, &found.left_out, &environment, args.turns(), has_own))?;
     let json = serde_json::json!({ "environment": environment, "turns": args.turns(), "results": results });
     figures.write(&format!("{json:#}\n"))?;
     say_report(&args.out.join("apps.html"))?;
@@ -135,7 +135,12 @@ impl Session<'_> {
                 left_out.push(LeftOut { name: program.name.clone(), reason });
                 continue;
             }
-            cases.extend(program.ranks(&self.args.ranks).into_iter().map(|ranks| (program, ranks)));
+            let ranks = program.ranks(&self.args.ranks);
+            if ranks.is_empty() {
+                let reason = "it does not run with so many ranks".to_owned();
+                left_out.push(LeftOut { name: program.name.clone(), reason });
+            }
+            cases.extend(ranks.into_iter().map(|ranks| (program, ranks)));
         }
         Ok(Found { targets, cases, left_out })
     }
@@ -226,8 +231,9 @@ impl Session<'_> {
         if let Some(script) = &case.program.prepare {
             let script = format!("cd \"$1\" && {{ {}\n}}", case.places.fill(script));
             let arguments = ["-c".as_ref(), script.as_ref(), "sh".as_ref(), folder.as_os_str()];
-            let one_thread = [("OMP_NUM_THREADS", "1")];
-            run_within(Path::new("sh"), arguments, &one_thread, PREPARE_LIMIT_S, self.interrupt)
+            let mut variables = case.mpi.variables(nix::unistd::geteuid().is_root());
+            variables.push(("OMP_NUM_THREADS", "1".into()));
+            run_within(Path::new("sh"), arguments, &variables, PREPARE_LIMIT_S, self.interrupt)
                 .and_then(|finished| finished.successful())
                 .map_err(|sentence| format!("its input cannot be made: {sentence}"))?;
         }

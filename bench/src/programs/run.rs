@@ -51,9 +51,14 @@ pub type Attempt = Result<Result<Ran, Failure>, BenchError>;
 
 /// The figures of a program: its own, and the time of the whole run unless it tells one.
 pub fn rules(program: &Program) -> Vec<FigureRule> {
-    let tells_time = program.figures.iter().any(|figure| figure.role == Role::Time);
-    let whole = (!tells_time).then(FigureRule::whole_run);
+    let whole = counts_whole_run(program).then(FigureRule::whole_run);
     whole.into_iter().chain(program.figures.iter().cloned()).collect()
+}
+
+/// Whether the time of the whole run is a figure: not where the program tells a time, or runs for a
+/// time that is fixed.
+fn counts_whole_run(program: &Program) -> bool {
+    !program.fixed_time && program.figures.iter().all(|figure| figure.role != Role::Time)
 }
 
 /// What all runs share.
@@ -89,6 +94,8 @@ impl Runner<'_> {
         let folder = self.scratch.join(format!("{}-{label}", case.file_name()));
         let statistics = self.scratch.join(format!("{}-{label}.statistics", case.file_name()));
         let kept = self.out.join("failed").join(format!("{}-{label}", case.file_name()));
+        // What an earlier command has kept there is of another run.
+        let _ = fs::remove_dir_all(&kept);
         let ran = self.run_in(case, transport, prepared, &folder, &statistics, &kept);
         // If it cannot be removed, it goes with the folder that it is in.
         let _ = fs::remove_dir_all(&folder);
@@ -187,8 +194,7 @@ fn read(program: &Program, ended: &Ended, statistics: String) -> Result<Ran, Str
     }
     check(program, &ended.text)?;
     let printed = printed(program, &ended.text)?;
-    let tells_time = program.figures.iter().any(|figure| figure.role == Role::Time);
-    let whole = (!tells_time).then_some(ended.seconds);
+    let whole = counts_whole_run(program).then_some(ended.seconds);
     let own = program.figures.iter().map(|figure| figure.read(&ended.text));
     let figures: Result<Vec<f64>, String> = whole.into_iter().map(Ok).chain(own).collect();
     Ok(Ran { figures: figures?, printed, statistics })

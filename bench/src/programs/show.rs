@@ -34,7 +34,7 @@ pub fn head(environment: &Environment, turns: u32) -> String {
 fn row(cells: [&str; 10]) -> String {
     let [program, mpi, ranks, figure, own, lmt, unit, ratio, quartiles, paths] = cells;
     let line = format!(
-        "{program:<16} {mpi:<18} {ranks:>5} {figure:<20} {own:>9} {lmt:>9} {unit:<7} {ratio:>6} {quartiles:>12}  {paths}"
+        "{program:<16} {mpi:<18} {ranks:>5} {figure:<21} {own:>9} {lmt:>9} {unit:<7} {ratio:>6} {quartiles:>12}  {paths}"
     );
     format!("{}\n", line.trim_end())
 }

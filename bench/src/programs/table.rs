@@ -97,6 +97,9 @@ pub struct Program {
     pub output_files: Vec<String>,
     /// With how many ranks it runs; with any if it does not say.
     pub ranks: Option<Vec<u32>>,
+    /// Whether it runs for a time that is fixed, which then says nothing.
+    #[serde(default)]
+    pub fixed_time: bool,
     /// How long a run may take, in seconds.
     #[serde(default = "limit_s")]
     pub limit_s: u64,
@@ -202,18 +205,20 @@ pub fn parse(text: &str, source: &str) -> Result<Vec<Program>, String> {
 /// Which of the programs are meant, in the table's order.
 ///
 /// # Errors
-/// A name that the table does not have.
+/// A name that the table does not have, or that has no short form where that is meant.
 pub fn choose(all: Vec<Program>, names: &[String], is_short: bool) -> Result<Vec<Program>, String> {
     let known = || all.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ");
     if let Some(name) = names.iter().find(|name| !all.iter().any(|program| program.name == **name)) {
         return Err(format!("there is no program {name}; take of {}", known()));
     }
     let is_meant = |program: &Program| names.is_empty() || names.contains(&program.name);
-    let meant = all.into_iter().filter(is_meant);
-    if is_short {
-        return Ok(meant.filter_map(Program::shortened).collect());
+    if !is_short {
+        return Ok(all.into_iter().filter(is_meant).collect());
     }
-    Ok(meant.collect())
+    match all.iter().find(|program| names.contains(&program.name) && program.short.is_none()) {
+        Some(program) => Err(format!("{} has no short form; run it without --short", program.name)),
+        None => Ok(all.into_iter().filter(is_meant).filter_map(Program::shortened).collect()),
+    }
 }
 
 #[cfg(test)]

@@ -82,4 +82,6 @@ fn programs_are_chosen_by_name_and_by_their_short_form() {
     );
     let sentence = choose(all(), &["three".into()], false).unwrap_err();
     assert_eq!(sentence, "there is no program three; take of one, two");
+    let sentence = choose(all(), &["two".into()], true).unwrap_err();
+    assert_eq!(sentence, "two has no short form; run it without --short");
 }

@@ -50,7 +50,7 @@ impl Targets {
 }
 
 fn on_path(path: &OsString, interrupt: &Interrupt) -> Result<Installation, String> {
-    let missing = "there is no mpiexec of Open MPI on the PATH; install openmpi-bin";
+    let mut why = "there is no mpiexec of Open MPI on the PATH; install openmpi-bin".to_owned();
     let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
     let found = LAUNCHERS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     for launcher in found.filter(|launcher| launcher.is_file()) {
@@ -62,10 +62,10 @@ fn on_path(path: &OsString, interrupt: &Interrupt) -> Result<Installation, Strin
         match installation::ask(launcher.with_file_name("mpicc"), launcher, interrupt) {
             Ok(mpi) if mpi.kind == Kind::OpenMpi => return Ok(mpi),
             Ok(_) => {}
-            Err(sentence) => return Err(sentence),
+            Err(sentence) => why = sentence,
         }
     }
-    Err(missing.to_owned())
+    Err(why)
 }
 
 /// One program with one MPI and so many ranks.
@@ -128,9 +128,11 @@ impl Case<'_> {
         placing.chain(ranks).chain(command).collect()
     }
 
-    /// The first program that it needs and that is not there.
+    /// The first program that it needs and that is not there. One of its own folder is made by
+    /// `prepare`.
     pub fn missing(&self, path: &OsString) -> Option<String> {
-        let needed = self.program.command.iter().take(1).chain(&self.program.needs);
+        let own = self.program.command.iter().take(1).filter(|name| !name.starts_with("./"));
+        let needed = own.chain(&self.program.needs);
         let mut filled = needed.map(|name| self.places.fill(name));
         filled.find(|name| !is_there(name, path))
     }

@@ -37,6 +37,7 @@ fn what_is_missing_is_named() {
     assert_eq!(missing(program("['no-such-program']", "")).as_deref(), Some("no-such-program"));
     assert_eq!(missing(program("['sh']", "needs = ['ld9.x']")).as_deref(), Some("ld9.x"));
     assert_eq!(missing(program("['@MPI@/bin/IMB']", "")).as_deref(), Some("/opt/m/bin/IMB"));
+    assert_eq!(missing(program("['./made']", "prepare = 'cc'")), None);
 }
 
 #[test]

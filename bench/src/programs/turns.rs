@@ -56,7 +56,7 @@ pub fn take_turns(
                 (Transport::Lmt, Ok(ran)) => lmt = Some(ran),
                 (_, Ok(ran)) => own = Some(ran),
                 (Transport::Lmt, Err(failure)) => {
-                    all.verdict = over_lmt(sentence(failure), own.as_ref().or(all.own.last()), run)?;
+                    all.verdict = over_lmt(sentence(failure), None, run)?;
                     return Ok(all);
                 }
                 (_, Err(failure)) => {
@@ -77,27 +77,26 @@ pub fn take_turns(
     Ok(all)
 }
 
-/// Whether a program that has failed over lmt fails over its own transport too: by one
-/// of some further runs, or by results that do not agree with each other.
+/// Whether a program that has failed over lmt fails over its own transport too, in one of some
+/// further runs; or, where it has ended over lmt with a result that differs from that of a run over
+/// its own transport, whether those of its own transport differ as well.
 fn over_lmt(
     why: String,
-    known: Option<&Ran>,
+    differs_from: Option<&Ran>,
     run: &mut dyn FnMut(Transport, &str) -> Attempt,
 ) -> Result<Verdict, BenchError> {
-    let mut known = known.cloned();
     for number in 1..=OWN_TRIES {
         match run(Transport::Default, &format!("again-{number}"))? {
             Err(failure) => {
                 return Ok(Verdict::OwnFails(format!("{}; over lmt: {why}", sentence(failure))));
             }
             Ok(ran) => {
-                let differs = known.as_ref().and_then(|known| agree(&ran.printed, &known.printed).err());
+                let differs = differs_from.and_then(|other| agree(&ran.printed, &other.printed).err());
                 if let Some(difference) = differs {
                     return Ok(Verdict::OwnFails(format!(
                         "its results differ from run to run: {difference} before; over lmt: {why}"
                     )));
                 }
-                known.get_or_insert(ran);
             }
         }
     }

@@ -70,6 +70,15 @@ fn a_wrong_result_is_one_that_the_own_transport_repeats_otherwise() {
     let (all, _) = turns(2, true, |_, number| ran(1.0, &format!("{number}.0")));
     let Verdict::OwnFails(why) = all.verdict else { panic!("{:?}", all.verdict) };
     assert!(why.contains("differ from run to run"), "{why}");
+    // Which is no reason to hang.
+    let (all, _) = turns(
+        2,
+        true,
+        |is_lmt, number| {
+            if is_lmt { failed("it hangs") } else { ran(1.0, &format!("{number}.0")) }
+        },
+    );
+    assert_eq!(all.verdict, Verdict::LmtFails("it hangs".into()));
 }
 
 #[test]
