@@ -94,6 +94,7 @@ speed:
 	LMT_SPEED=1 cargo test --release -p lmt-selector --test lookup_speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt-copy --test speed -- --nocapture
 	LMT_SPEED=1 cargo test --release -p lmt --test matching --test both_speed -- --nocapture --test-threads=1
+	LMT_SPEED=1 cargo test --release -p lmt-fi --test calls_example -- --nocapture --test-threads=1
 
 # libfabric takes files that end in -fi.so; cargo names them with an underscore.
 fi: tools

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -237,6 +238,33 @@ static void open_endpoint(char *provider, int other)
         fail("fi_av_insert", -FI_EINVAL);
 }
 
+/* The other process has ended: if not well, this one would wait for ever. */
+static void on_child(int signal)
+{
+    (void)signal;
+    int status = 0;
+    if (waitpid(-1, &status, WNOHANG) > 0 && status != 0) {
+        static const char why[] = "the other process has failed\n";
+        if (write(STDERR_FILENO, why, sizeof why - 1) < 0)
+            _exit(2);
+        _exit(1);
+    }
+}
+
+/* Onto the core of this rank, of those that this process may have; as it is where there is one. */
+static void pin(void)
+{
+    cpu_set_t allowed, core;
+    CPU_ZERO(&core);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) || CPU_COUNT(&allowed) < 2)
+        return;
+    for (int cpu = 0, at = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &allowed) && at++ == rank)
+            CPU_SET(cpu, &core);
+    if (sched_setaffinity(0, sizeof core, &core))
+        perror("sched_setaffinity");
+}
+
 int main(int argc, char **argv)
 {
     const char *whose = argc > 2 ? argv[2] : "openmpi";
@@ -251,14 +279,17 @@ int main(int argc, char **argv)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         return 1;
-    alarm(LIMIT_S);
+    signal(SIGCHLD, on_child);
     pid_t child = fork();
+    if (child < 0) {
+        perror("fork");
+        return 1;
+    }
     rank = child == 0;
-    alarm(LIMIT_S); /* A child has none of its own. */
-    cpu_set_t core;
-    CPU_ZERO(&core);
-    CPU_SET(rank, &core);
-    sched_setaffinity(0, sizeof core, &core); /* As it is where there is one core. */
+    if (rank == 1)
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(LIMIT_S);
+    pin();
     sent = aligned_alloc(4096, IN_FLIGHT * MOST_BYTES);
     received = aligned_alloc(4096, IN_FLIGHT * MOST_BYTES);
     memset(sent, 1, IN_FLIGHT * MOST_BYTES);
@@ -274,7 +305,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     if (rank == 1)
         _exit(0);
-    int status = 1;
-    waitpid(child, &status, 0);
-    return status != 0;
+    /* on_child takes its end, and ends this one with 1 if it has failed. */
+    int status = 0;
+    return waitpid(child, &status, 0) == child && status != 0;
 }

@@ -9,6 +9,7 @@ use super::sys::Library;
 use crate::interrupt::Interrupt;
 use crate::mpirun::built::{Obstacle, without_libfabric};
 use crate::mpirun::libfabric::Libfabric;
+use crate::peers::command::on_path;
 use crate::peers::installation::{Installation, Kind, ask};
 use crate::peers::provider::Provider;
 use crate::peers::transport::{PROVIDER_PATH, Transport};
@@ -31,8 +32,8 @@ pub(super) fn findings() -> Vec<Finding> {
 
 /// The launcher that `mpiexec` means in this shell, and whose it is.
 fn first_on_path(path: &OsStr) -> Option<Result<Installation, String>> {
-    let folder = std::env::split_paths(path).find(|folder| folder.join("mpiexec").is_file())?;
-    Some(ask(folder.join("mpicc"), folder.join("mpiexec"), &Interrupt::never()))
+    let mpiexec = on_path("mpiexec", path)?;
+    Some(ask(mpiexec.with_file_name("mpicc"), mpiexec, &Interrupt::never()))
 }
 
 fn of_mpi(found: Option<&Result<Installation, String>>) -> Finding {

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use crate::peers::command::on_path;
+
 /// The names of launchers: the one that everybody types, then those by which distributions
 /// tell several MPIs apart.
 const NAMES: [&str; 3] = ["mpiexec", "mpiexec.mpich", "mpiexec.openmpi"];
@@ -62,9 +64,7 @@ impl Surroundings {
         }
         let file = match program.parent().is_some_and(|parent| parent != Path::new("")) {
             true => program.to_owned(),
-            false => std::env::split_paths(&self.path)
-                .map(|folder| folder.join(program))
-                .find(|file| file.is_file())?,
+            false => on_path(program, &self.path)?,
         };
         let folder = file.parent()?;
         let prefix = folder.parent()?;

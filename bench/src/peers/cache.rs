@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::again::{PAUSE, tried};
-use super::command::{Finished, run_within};
+use super::command::{Finished, on_path, run_within};
 use super::installation::Installation;
 use crate::engine::LeftOut;
 use crate::error::BenchError;
@@ -195,15 +195,9 @@ fn install(python: &Path, folder: &Path, packages: &[&str], interrupt: &Interrup
 
 /// What makes virtual environments.
 fn python() -> Result<PathBuf, String> {
-    on_path("python3").ok_or_else(|| {
+    on_path("python3", &std::env::var_os("PATH").unwrap_or_default()).ok_or_else(|| {
         "there is no python3 on the PATH, with which --fetch installs; install python3 with venv".to_owned()
     })
-}
-
-/// The first program of this name on the PATH.
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
 /// FNV-1a: tells apart what a program was built of.

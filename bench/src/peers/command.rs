@@ -2,7 +2,7 @@
 //! launcher's supervisor ends it all.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lmt::launch::{Launcher, Outcome, Output, Running};
@@ -13,6 +13,11 @@ use crate::interrupt::Interrupt;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The most letters of a program's words in a sentence of ours.
 const SHOWN_LETTERS: usize = 300;
+
+/// The first program of this name in these folders (a value of `PATH`).
+pub fn on_path(name: impl AsRef<Path>, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(&name)).find(|program| program.is_file())
+}
 
 /// What came of a program.
 #[derive(Debug)]

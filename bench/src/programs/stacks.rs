@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::interrupt::Interrupt;
-use crate::peers::command::{Finished, run_within};
+use crate::peers::command::{Finished, on_path, run_within};
 
 /// How long a debugger may take for a process, in seconds.
 const DEBUGGER_LIMIT_S: u64 = 20;
@@ -83,11 +83,8 @@ fn stacks(pid: i32, interrupt: &Interrupt) -> String {
     let debuggers: [(&str, &[&str]); 2] =
         [("gdb", &["-batch", "-nx", "-ex", "thread apply all backtrace", "-p"]), ("eu-stack", &["-p"])];
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &str| -> Option<PathBuf> {
-        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-    };
     for (name, arguments) in debuggers {
-        let Some(program) = find(name) else { continue };
+        let Some(program) = on_path(name, &path) else { continue };
         let none: [(&str, &str); 0] = [];
         let all = arguments.iter().copied().chain([pid.as_str()]);
         return match run_within(&program, all, &none, DEBUGGER_LIMIT_S, interrupt) {

@@ -9,6 +9,7 @@ use super::table::{Program, Source};
 use crate::engine::LeftOut;
 use crate::interrupt::Interrupt;
 use crate::peers::cache::Cache;
+use crate::peers::command;
 use crate::peers::installation::{self, Installation, Kind, Variables};
 use crate::peers::provider::Provider;
 use crate::peers::transport::{self, PROVIDER_PATH, Transport};
@@ -141,7 +142,7 @@ impl Case<'_> {
 fn is_there(name: &str, path: &OsString) -> bool {
     match name.contains('/') {
         true => Path::new(name).is_file(),
-        false => std::env::split_paths(path).any(|folder| folder.join(name).is_file()),
+        false => command::on_path(name, path).is_some(),
     }
 }
 
