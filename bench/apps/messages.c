@@ -2,23 +2,26 @@
  * is written by its sender and read by its receiver. Prints microseconds of each; for the ping-pong
  * half a round trip, for many at once the time of one of them. */
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-enum { TAG = 1, MANY = 16, MOST_BYTES = 1024, MOST_RANKS = 64 };
+enum { TAG = 1, MANY = 16, MOST_WORDS = 256, MOST_RANKS = 64 };
 
 static int rank, size, partner, right, left;
 static long wrong;
-static unsigned char to[MOST_RANKS][MOST_BYTES], from[MOST_RANKS][MOST_BYTES];
+static uint32_t to[MOST_RANKS][MOST_WORDS], from[MOST_RANKS][MOST_WORDS];
 
-/* What the bytes are of the message of this rank in this turn. */
-static unsigned char content(int of_rank, long turn, int which) { return (unsigned char)(of_rank * 7 + turn + which * 3); }
+/* A word of a message, which no other word of that turn is. */
+static uint32_t content(int of_rank, long turn, int which, int at) {
+    return (uint32_t)of_rank << 26 ^ (uint32_t)which << 20 ^ (uint32_t)at << 12 ^ ((uint32_t)turn & 0xfff);
+}
 
-static void write_message(int which, int bytes, long turn) { memset(to[which], content(rank, turn, which), bytes); }
+static void write_message(int which, int bytes, long turn) {
+    for (int at = 0; at < bytes / 4; at++) to[which][at] = content(rank, turn, which, at);
+}
 
 static void read_message(int which, int bytes, int of_rank, long turn, int their_which) {
-    unsigned char expected = content(of_rank, turn, their_which);
-    for (int at = 0; at < bytes; at++) wrong += from[which][at] != expected;
+    for (int at = 0; at < bytes / 4; at++) wrong += from[which][at] != content(of_rank, turn, their_which, at);
 }
 
 static void send_one(int peer, long turn) {
@@ -132,7 +135,7 @@ int main(int count, char **arguments) {
         if (rank == 0) printf("%s: %.3f us\n", all[at].name, us);
     }
     MPI_Allreduce(&wrong, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0) printf(sum == 0 ? "all are right\n" : "WRONG: %ld bytes or sums\n", sum);
+    if (rank == 0) printf(sum == 0 ? "all are right\n" : "WRONG: %ld words or sums\n", sum);
     MPI_Finalize();
     return 0;
 }

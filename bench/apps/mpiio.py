@@ -30,7 +30,7 @@ for turn in range(TURNS):
     file.Set_view(0, MPI.DOUBLE, part, "native", hints)
     file.Write_all(written)
     file.Set_view(0, MPI.DOUBLE, part, "native", hints)
-    read = numpy.empty_like(written)
+    read = numpy.full_like(written, numpy.nan)
     file.Read_all(read)
     file.Close()
     wrong += int((read != written).sum())
@@ -38,7 +38,9 @@ elapsed = ranks.allreduce(time.perf_counter() - began, MPI.MAX)
 wrong = ranks.allreduce(wrong, MPI.SUM)
 if rank == 0:
     # The file itself, without MPI.
-    matrix = numpy.fromfile("matrix", dtype=float).reshape(ROWS, COLUMNS)
+    matrix = numpy.fromfile("matrix", dtype=float)
+    wrong += matrix.size != ROWS * COLUMNS
+    matrix = numpy.resize(matrix, (ROWS, COLUMNS))
     for other in range(size):
         expected = numpy.arange(ROWS * mine, dtype=float).reshape(ROWS, mine) + other * 1e7 + TURNS - 1
         wrong += int((matrix[:, other * mine:(other + 1) * mine] != expected).sum())

@@ -55,7 +55,7 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     match &found {
         Some(mpi) => obstacle(mpi).iter().for_each(|obstacle| complain(&obstacle.sentence(mpi))),
         None => complain(&format!(
-            "no {} is on the PATH, so what its programs may need besides is not known",
+            "no {} that works is found here; what one needs that is installed elsewhere is not among these",
             kind.title()
         )),
     }

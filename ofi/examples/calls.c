@@ -38,6 +38,7 @@ static struct fid_cq *cq;
 static fi_addr_t peer;
 static size_t inject_most_bytes;
 static int with_data, most_read, with_source, rank;
+static pid_t child;
 static char *sent, *received;
 static struct fi_context2 contexts[2][IN_FLIGHT];
 /* What has ended: sends, receives. */
@@ -243,7 +244,7 @@ static void on_child(int signal)
 {
     (void)signal;
     int status = 0;
-    if (waitpid(-1, &status, WNOHANG) > 0 && status != 0) {
+    if (waitpid(child, &status, WNOHANG) > 0 && status != 0) {
         static const char why[] = "the other process has failed\n";
         if (write(STDERR_FILENO, why, sizeof why - 1) < 0)
             _exit(2);
@@ -280,14 +281,19 @@ int main(int argc, char **argv)
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
         return 1;
     signal(SIGCHLD, on_child);
-    pid_t child = fork();
+    pid_t parent = getpid();
+    child = fork();
     if (child < 0) {
         perror("fork");
         return 1;
     }
     rank = child == 0;
-    if (rank == 1)
+    if (rank == 1) {
+        signal(SIGCHLD, SIG_DFL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            return 1;
+    }
     alarm(LIMIT_S);
     pin();
     sent = aligned_alloc(4096, IN_FLIGHT * MOST_BYTES);

@@ -52,12 +52,15 @@ impl Libfabric {
 
     /// Which it is, in words.
     pub fn named(&self) -> String {
+        let file = self.file.display();
         match &self.version {
-            Ok(Some((major, minor))) if self.is_certain => {
-                format!("libfabric {major}.{minor}, {}", self.file.display())
+            _ if !self.is_certain => {
+                "its libfabric is not known; LMT_STATS=1 (lmt mpirun --stats) shows whether lmt carries the messages"
+                    .to_owned()
             }
-            _ => "its libfabric is not known; LMT_STATS=1 (--stats) shows whether lmt carries the messages"
-                .to_owned(),
+            Ok(Some((major, minor))) => format!("libfabric {major}.{minor}, {file}"),
+            Ok(None) => format!("{file}, which does not say its version"),
+            Err(why) => format!("{file}, which cannot be loaded here: {why}"),
         }
     }
 

@@ -32,9 +32,13 @@ pub fn printed(program: &Program, text: &str) -> Result<Printed, String> {
 fn captures(pattern: &Pattern, text: &str) -> Result<Vec<String>, String> {
     let found = pattern.0.captures_iter(text).filter_map(|found| found.get(1));
     let all: Vec<String> = found.map(|one| one.as_str().to_owned()).collect();
-    match all.is_empty() {
-        true => Err(format!("its result is wrong: nothing that it prints matches '{}'", pattern.0.as_str())),
-        false => Ok(all),
+    if all.is_empty() {
+        return Err(format!("its result is wrong: nothing that it prints matches '{}'", pattern.0.as_str()));
+    }
+    let is_no_number = |text: &&String| text.parse::<f64>().is_ok_and(|number| !number.is_finite());
+    match all.iter().find(is_no_number) {
+        Some(text) => Err(format!("its result is wrong: it prints {text}, which is no number")),
+        None => Ok(all),
     }
 }
 
@@ -58,13 +62,12 @@ pub fn agree(ours: &Printed, own: &Printed) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether two printed numbers differ by one unit of the last digit at most. What is no finite number
-/// is no result.
+/// Whether two printed numbers differ by one unit of the last digit at most.
 fn same(one: &str, other: &str) -> bool {
-    let (Ok(first), Ok(second)) = (one.parse::<f64>(), other.parse::<f64>()) else { return one == other };
-    if !(first.is_finite() && second.is_finite()) {
-        return false;
+    if one == other {
+        return true;
     }
+    let (Ok(first), Ok(second)) = (one.parse::<f64>(), other.parse::<f64>()) else { return false };
     let unit = last_digit_unit(one).max(last_digit_unit(other));
     // A little more, since decimal fractions are no binary ones.
     (first - second).abs() <= unit * 1.01

@@ -137,8 +137,7 @@ impl Session<'_> {
             }
             let ranks = program.ranks(&self.args.ranks);
             if ranks.is_empty() {
-                let reason = "it does not run with so many ranks".to_owned();
-                left_out.push(LeftOut { name: program.name.clone(), reason });
+                complain(&format!("{} is not run: it cannot with so many ranks", program.name));
             }
             cases.extend(ranks.into_iter().map(|ranks| (program, ranks)));
         }

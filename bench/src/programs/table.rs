@@ -139,12 +139,14 @@ const RANKS: [u32; 2] = [2, 4];
 impl Program {
     /// With how many ranks it runs, of those that are `asked` for, if any are.
     pub fn ranks(&self, asked: &[u32]) -> Vec<u32> {
-        match (&self.ranks, asked) {
+        let mut ranks = match (&self.ranks, asked) {
             (None, []) => RANKS.to_vec(),
             (None, asked) => asked.to_vec(),
             (Some(own), []) => own.clone(),
             (Some(own), asked) => own.iter().copied().filter(|ranks| asked.contains(ranks)).collect(),
-        }
+        };
+        ranks.dedup();
+        ranks
     }
 
     /// Its short form, if it has one.
@@ -161,6 +163,10 @@ impl Program {
 
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
+        // Files are named by it.
+        if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_') {
+            return Err(format!("{name:?} is no name of a program; take letters, digits, - and _"));
+        }
         if self.command.is_empty() {
             return Err(format!("{name} has no command; give the program and its arguments"));
         }

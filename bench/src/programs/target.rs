@@ -51,7 +51,7 @@ impl Targets {
 }
 
 fn on_path(path: &OsString, interrupt: &Interrupt) -> Result<Installation, String> {
-    let mut why = "there is no mpiexec of Open MPI on the PATH; install openmpi-bin".to_owned();
+    let mut why = None;
     let folders: Vec<PathBuf> = std::env::split_paths(path).collect();
     let found = LAUNCHERS.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     for launcher in found.filter(|launcher| launcher.is_file()) {
@@ -59,14 +59,14 @@ fn on_path(path: &OsString, interrupt: &Interrupt) -> Result<Installation, Strin
         let folder = launcher.parent().and_then(|folder| folder.canonicalize().ok());
         let launcher =
             folder.map_or(launcher.clone(), |folder| folder.join(launcher.file_name().unwrap_or_default()));
-        // Nothing is compiled: which compiler belongs to it does not matter.
+        // What is compiled, a program's entry says: which compiler belongs to it does not matter.
         match installation::ask(launcher.with_file_name("mpicc"), launcher, interrupt) {
             Ok(mpi) if mpi.kind == Kind::OpenMpi => return Ok(mpi),
             Ok(_) => {}
-            Err(sentence) => why = sentence,
+            Err(sentence) => why = why.or(Some(sentence)),
         }
     }
-    Err(why)
+    Err(why.unwrap_or_else(|| "there is no mpiexec of Open MPI on the PATH; install openmpi-bin".to_owned()))
 }
 
 /// One program with one MPI and so many ranks.
