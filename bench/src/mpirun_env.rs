@@ -48,14 +48,20 @@ fn network(text: &str) -> Result<String, String> {
 /// # Errors
 /// The provider is missing, or the output cannot be written.
 pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
-    let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
     let kind = args.mpi;
+    if args.link.is_some() && kind != Kind::OpenMpi {
+        return Err(BenchError::Usage(
+            "--link is for openmpi: MPICH cannot use libfabric's lnx, and Intel MPI's libfabric has none"
+                .into(),
+        ));
+    }
+    let provider = Provider::find(args.provider.as_deref()).map_err(BenchError::Failure)?;
     let found = installed(kind);
     // A shell that evaluates the lines sees nothing but standard error.
     match &found {
         Some(mpi) => obstacle(mpi).iter().for_each(|obstacle| complain(&obstacle.sentence(mpi))),
         None => complain(&format!(
-            "no {} that works is found here; what one needs that is installed elsewhere is not among these",
+            "no {} that works is found here; one from elsewhere may want more than these variables",
             kind.title()
         )),
     }
@@ -63,12 +69,6 @@ pub fn run(args: &MpirunEnvArgs) -> Result<(), BenchError> {
     let mut variables = variables(kind, found.as_ref(), &provider, variable)
         .map_err(|why| BenchError::Failure(why.into()))?;
     if let Some(network) = &args.link {
-        if kind != Kind::OpenMpi {
-            return Err(BenchError::Usage(
-                "--link is for openmpi: MPICH cannot use libfabric's lnx, and Intel MPI's libfabric has none"
-                    .into(),
-            ));
-        }
         variables = with(variables, linked(network));
     }
     let built_with = found.as_ref().map_or_else(String::new, built_with);

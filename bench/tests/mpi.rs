@@ -71,7 +71,7 @@ fn lines_for_a_shell_name_the_provider() {
         // An MPI of this machine would be named.
         let nowhere = [("PATH", "/nowhere")];
         let (status, text, complaints) = folder.run(&["mpirun-env", mpi, "--provider", &library], &nowhere);
-        let is_told = complaints.contains(" that works is found here; what one needs");
+        let is_told = complaints.contains(" that works is found here; one from elsewhere");
         assert!(status == Some(0) && is_told && complaints.lines().count() == 1, "{mpi}: {complaints}");
         assert!(text.lines().any(|one| one == line), "{text}");
         let path = folder.0.canonicalize().unwrap();
