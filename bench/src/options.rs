@@ -6,7 +6,7 @@ use crate::memory::Memory;
 use crate::sizes::parse_sizes;
 
 /// The most ranks of a group.
-const MAX_RANKS: u32 = 1024;
+pub(crate) const MAX_RANKS: u32 = 1024;
 
 /// The most repetitions.
 const MAX_REPETITIONS: u32 = 10_000;

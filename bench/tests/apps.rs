@@ -21,6 +21,8 @@ case $1-$over in
 wrong-lmt) energy=-1.90;;
 fails-lmt) echo "error: no such peer"; exit 3;;
 hangs-lmt | hangs-always-*) sleep 600;;
+talks-lmt) yes | head -c 5000000;;
+pipes-lmt) mkfifo result; exit 0;;
 esac
 [ $over = lmt ] && [ $1 != silent ] && cat >"$LMT_STATS" <<END
 lmt stats pid=1 rank endpoint=1
@@ -129,13 +131,15 @@ fn a_program_that_is_right_is_measured_in_turns() {
 #[test]
 fn one_that_fails_over_lmt_alone_ends_the_command_with_a_failure() {
     let folder = Folder::new("fails");
-    folder.table(&["fails", "wrong", "silent", "right"]);
+    folder.table(&["fails", "wrong", "silent", "talks", "pipes", "right"]);
     let (status, text, complaints) = folder.run(&["--turns", "1"]);
     assert_eq!(status, Some(1), "{text}{complaints}");
     for (program, part) in [
         ("fails", "FAILS over lmt: its launcher ended with status 3: error: no such peer"),
         ("wrong", "FAILS over lmt: its result is wrong: it prints -1.90, and -1.50 over its own transport"),
         ("silent", "FAILS over lmt: no byte of its messages went through lmt"),
+        ("talks", "FAILS over lmt: it prints 2 MiB or more"),
+        ("pipes", "FAILS over lmt: its result is wrong: nothing that it prints matches"),
     ] {
         assert!(the_line(&text, program).contains(part), "{text}");
         assert!(complaints.contains(&format!("{program} (openmpi 4.1.4, 2 ranks)")), "{complaints}");

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lmt::launch::{Launcher, Output, Running};
+use lmt::launch::{Launcher, Output, RankOutput, Running};
 
 use super::check::{Printed, check, printed};
 use super::figures::{FigureRule, Role};
@@ -23,6 +24,10 @@ use crate::statistics::Statistics;
 
 /// How often it is looked whether somebody wants it to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a launcher has to end its ranks before all are killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// So much is read of a file that a program has written.
+const FILE_MAX_BYTES: u64 = 64 << 20;
 /// In this folder, with this standard input, the rest.
 const IN_FOLDER: &str = r#"cd "$1" && input=$2 && shift 2 && exec "$@" <"$input""#;
 
@@ -122,8 +127,7 @@ impl Runner<'_> {
         variables.push(("TMPDIR", self.scratch.into()));
         let mut ended = self.start_and_wait(case, &variables, folder, kept)?;
         for name in &case.program.output_files {
-            let more = fs::read(folder.join(name)).unwrap_or_default();
-            ended.text.push_str(&String::from_utf8_lossy(&more));
+            ended.text.push_str(&written(&folder.join(name)));
         }
         let told = fs::read(statistics).unwrap_or_default();
         let told = String::from_utf8_lossy(&told).into_owned();
@@ -158,15 +162,19 @@ impl Runner<'_> {
             {
                 stacks::keep(pid, kept, self.interrupt);
             }
-            running.end_now();
+            // Its launcher takes away what it has in shared memory.
+            running.end();
         }
         let outcome = running.wait();
         let text = text_of(&outcome);
+        let is_cut = outcome.output.iter().any(RankOutput::may_be_cut);
         let failure = if !is_over {
             Some(format!("it did not end within {} s and was ended", case.program.limit_s))
         } else if !outcome.success() {
             let how = lmt::launch::describe_exit(outcome.exits.first().copied().flatten());
             Some(format!("its launcher {how}{}", reason(&text)))
+        } else if is_cut {
+            Some("it prints 2 MiB or more, of which not all is kept; have it print less".to_owned())
         } else {
             None
         };
@@ -200,6 +208,19 @@ fn read(program: &Program, ended: &Ended, statistics: String) -> Result<Ran, Str
     Ok(Ran { figures: figures?, printed, statistics })
 }
 
+/// The beginning of what a program has written into a file. What is no file is not read: a pipe would
+/// be waited for.
+fn written(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if fs::metadata(path).is_ok_and(|found| found.is_file())
+        && let Ok(file) = fs::File::open(path)
+    {
+        // What has been read of a file that cannot be read whole is checked.
+        let _ = file.take(FILE_MAX_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Keeps what a failed run has printed, as far as it can be written.
 fn keep(folder: &Path, text: &str) {
     let _ = fs::create_dir_all(folder).and_then(|()| fs::write(folder.join("output"), text));
@@ -207,11 +228,8 @@ fn keep(folder: &Path, text: &str) {
 
 /// Starts a launcher under a supervisor, which ends all that it has started.
 fn start(arguments: Vec<OsString>, variables: &Variables) -> Result<Running, String> {
-    let mut launcher = Launcher::new(1)
-        .command("sh", arguments)
-        .output(Output::Capture)
-        .grace(Duration::from_millis(500))
-        .no_stdin();
+    let mut launcher =
+        Launcher::new(1).command("sh", arguments).output(Output::Capture).grace(GRACE).no_stdin();
     for (name, value) in variables {
         launcher = launcher.env(name, value);
     }

@@ -5,7 +5,10 @@ use serde::Deserialize;
 
 use super::figures::FigureRule;
 use super::pattern::Pattern;
+use crate::options::MAX_RANKS;
 
+/// No run may take longer, in seconds: a day.
+const LONGEST_S: u64 = 24 * 3600;
 /// No run takes longer unless its program says so, in seconds.
 const LIMIT_S: u64 = 300;
 
@@ -164,11 +167,19 @@ impl Program {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         // Files are named by it.
-        if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_') {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        if name.is_empty() || !name.chars().all(is_plain) {
             return Err(format!("{name:?} is no name of a program; take letters, digits, - and _"));
         }
-        if self.command.is_empty() {
+        if self.command.first().is_none_or(String::is_empty) {
             return Err(format!("{name} has no command; give the program and its arguments"));
+        }
+        if !(1..=LONGEST_S).contains(&self.limit_s) {
+            return Err(format!("{name} has a limit_s of {}; take 1 to {LONGEST_S}", self.limit_s));
+        }
+        let ranks = self.ranks.iter().flatten().find(|ranks| !(2..=MAX_RANKS).contains(*ranks));
+        if let Some(ranks) = ranks {
+            return Err(format!("{name} is to run with {ranks} ranks; take 2 to {MAX_RANKS}"));
         }
         if self.must_match.is_empty() && self.agree.is_empty() {
             return Err(format!("{name} has no check of its result; give must_match or agree"));

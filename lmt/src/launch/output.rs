@@ -19,6 +19,13 @@ pub struct RankOutput {
     pub stderr: Vec<u8>,
 }
 
+impl RankOutput {
+    /// Whether something may be left out: either stream is as long as is kept of one, 2 MiB.
+    pub fn may_be_cut(&self) -> bool {
+        self.stdout.len() >= CAPTURE_MAX_BYTES || self.stderr.len() >= CAPTURE_MAX_BYTES
+    }
+}
+
 /// A thread that reads one stream to its end.
 pub(super) type Reader = JoinHandle<Vec<u8>>;
 
