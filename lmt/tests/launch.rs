@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lmt::launch::{Launcher, Output, RunOptions, hook, run_launcher};
 use lmt_core::identity::EndpointId;
+use nix::sys::signal::{SigSet, Signal};
 
 /// No test takes longer than this to see what it waits for.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -100,6 +101,13 @@ fn each_rank_gets_its_environment() {
         assert_eq!(text(&output.stdout), format!("{rank}/3 {id} more\n"));
     }
     assert_eq!(outcome.output.len(), 3);
+}
+
+#[test]
+fn a_rank_hears_the_signal_that_ends_it_if_its_launcher_blocks_it() {
+    SigSet::from_iter([Signal::SIGTERM, Signal::SIGHUP]).thread_block().expect("a thread may block them");
+    let outcome = shell(1, "exec grep SigBlk /proc/self/status").spawn().expect("sh is there").wait();
+    assert_eq!(text(&outcome.output[0].stdout), "SigBlk:\t0000000000000001\n");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lmt::launch::{Launcher, Output, RankOutput, Running};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use super::check::{Printed, check, printed};
 use super::figures::{FigureRule, Role};
@@ -24,8 +26,8 @@ use crate::statistics::Statistics;
 
 /// How often it is looked whether somebody wants it to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How long a launcher has to end its ranks before all are killed.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a launcher has to end its ranks before all are killed: Open MPI's takes two seconds.
+const GRACE: Duration = Duration::from_secs(5);
 /// So much is read of a file that a program has written.
 const FILE_MAX_BYTES: u64 = 64 << 20;
 /// In this folder, with this standard input, the rest.
@@ -162,8 +164,7 @@ impl Runner<'_> {
             {
                 stacks::keep(pid, kept, self.interrupt);
             }
-            // Its launcher takes away what it has in shared memory.
-            running.end();
+            end(&running);
         }
         let outcome = running.wait();
         let text = text_of(&outcome);
@@ -193,6 +194,16 @@ impl Runner<'_> {
             }
         }
     }
+}
+
+/// Ends a run: first its launcher alone, which takes away what the ranks have in shared memory.
+fn end(running: &Running) {
+    if let Some(pid) = running.pid(0) {
+        // It may have ended by itself.
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        running.wait_for(GRACE);
+    }
+    running.end_now();
 }
 
 /// Reads what a run has printed.
@@ -228,8 +239,11 @@ fn keep(folder: &Path, text: &str) {
 
 /// Starts a launcher under a supervisor, which ends all that it has started.
 fn start(arguments: Vec<OsString>, variables: &Variables) -> Result<Running, String> {
-    let mut launcher =
-        Launcher::new(1).command("sh", arguments).output(Output::Capture).grace(GRACE).no_stdin();
+    let mut launcher = Launcher::new(1)
+        .command("sh", arguments)
+        .output(Output::Capture)
+        .grace(Duration::from_millis(500))
+        .no_stdin();
     for (name, value) in variables {
         launcher = launcher.env(name, value);
     }

@@ -85,7 +85,7 @@ impl Launcher {
     }
 
     /// The program that every rank runs, looked for in PATH as execvp(3) does,
-    /// and its arguments.
+    /// and its arguments. It starts with SIGTERM not blocked.
     pub fn command<I>(mut self, program: impl AsRef<OsStr>, arguments: I) -> Self
     where
         I: IntoIterator,

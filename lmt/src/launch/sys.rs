@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
 
 /// The signals by which a user ends a program.
@@ -169,13 +169,15 @@ pub(super) fn prepare_rank(command: &mut Command, setup: RankSetup) {
         for signal in &setup.default_signals {
             set_ignored(*signal, false);
         }
+        // By it a group is ended; a launcher that waits for signals has it blocked.
+        SigSet::from_iter([Signal::SIGTERM]).thread_unblock()?;
         if let Some(cpu) = &setup.cpu {
             sched_setaffinity(Pid::from_raw(0), cpu)?;
         }
         setup.keep.iter().try_for_each(|fd| keep_over_exec(*fd))
     };
     // SAFETY: the closure only makes async-signal-safe system calls (prctl,
-    // getppid, setpgid, sigaction, sched_setaffinity, fcntl), allocates nothing
+    // getppid, setpgid, sigaction, sigprocmask, sched_setaffinity, fcntl), allocates nothing
     // (errors from an errno do not) and takes no lock.
     unsafe { command.pre_exec(prepare) };
 }
