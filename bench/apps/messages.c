@@ -5,23 +5,23 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { TAG = 1, MANY = 16, MOST_WORDS = 256, MOST_RANKS = 64 };
+enum { TAG = 1, MANY = 16, MOST_WORDS = 128, MOST_RANKS = 64 };
 
 static int rank, size, partner, right, left;
 static long wrong;
-static uint32_t to[MOST_RANKS][MOST_WORDS], from[MOST_RANKS][MOST_WORDS];
+static uint64_t to[MOST_RANKS][MOST_WORDS], from[MOST_RANKS][MOST_WORDS];
 
-/* A word of a message, which no other word of that turn is. */
-static uint32_t content(int of_rank, long turn, int which, int at) {
-    return (uint32_t)of_rank << 26 ^ (uint32_t)which << 20 ^ (uint32_t)at << 12 ^ ((uint32_t)turn & 0xfff);
+/* A word of a message, which no other word is. */
+static uint64_t content(int of_rank, long turn, int which, int at) {
+    return (uint64_t)of_rank << 56 | (uint64_t)which << 48 | (uint64_t)at << 40 | ((uint64_t)turn & 0xffffffffff);
 }
 
 static void write_message(int which, int bytes, long turn) {
-    for (int at = 0; at < bytes / 4; at++) to[which][at] = content(rank, turn, which, at);
+    for (int at = 0; at < bytes / 8; at++) to[which][at] = content(rank, turn, which, at);
 }
 
 static void read_message(int which, int bytes, int of_rank, long turn, int their_which) {
-    for (int at = 0; at < bytes / 4; at++) wrong += from[which][at] != content(of_rank, turn, their_which, at);
+    for (int at = 0; at < bytes / 8; at++) wrong += from[which][at] != content(of_rank, turn, their_which, at);
 }
 
 static void send_one(int peer, long turn) {
