@@ -84,16 +84,16 @@ fn the_bare_calls_are_never_slower_than_over_libfabrics_shm() {
     if let Err(why) = lines(&binary, &folder.0, ["shm", "openmpi", FEW]) {
         return println!("SKIPPED: libfabric's shm: {why}");
     }
-    let of = |provider| lines(&binary, &folder.0, [provider, "openmpi", MANY]).unwrap();
-    let turns: Vec<_> = (0..TURNS)
-        .map(|turn| {
-            let first = of(["lmt", "shm"][turn % 2]);
-            let second = of(["shm", "lmt"][turn % 2]);
-            if turn % 2 == 0 { (first, second) } else { (second, first) }
-        })
-        .collect();
-    for (at, (name, _)) in turns[0].0.iter().enumerate() {
-        let mut ratios: Vec<f64> = turns.iter().map(|(lmt, shm)| lmt[at].1 / shm[at].1).collect();
+    let providers = ["lmt", "shm"];
+    let mut found = [Vec::new(), Vec::new()];
+    for turn in 0..TURNS {
+        for at in [turn % 2, 1 - turn % 2] {
+            found[at].push(lines(&binary, &folder.0, [providers[at], "openmpi", MANY]).unwrap());
+        }
+    }
+    let [lmt, shm] = found;
+    for (at, (name, _)) in lmt[0].iter().enumerate() {
+        let mut ratios: Vec<f64> = lmt.iter().zip(&shm).map(|(lmt, shm)| lmt[at].1 / shm[at].1).collect();
         ratios.sort_by(f64::total_cmp);
         println!("{name}: {:.2} times as long as over shm", ratios[TURNS / 2]);
         assert!(ratios[TURNS / 2] < 1.0, "{name}: {ratios:?}");

@@ -69,18 +69,11 @@ fn blocked(obstacle: &Obstacle) -> Finding {
 }
 
 fn of_version(libfabric: &Libfabric) -> Finding {
-    if !libfabric.is_certain {
-        return Finding::new(LIBFABRIC, State::Unknown, libfabric.named());
-    }
     if let Some(obstacle) = libfabric.obstacle() {
         return blocked(&obstacle);
     }
-    let file = libfabric.file.display();
-    match &libfabric.version {
-        Ok(Some((major, minor))) => Finding::new(LIBFABRIC, State::Good, format!("{major}.{minor}, {file}")),
-        Ok(None) => Finding::new(LIBFABRIC, State::Unknown, format!("{file} does not say its version")),
-        Err(why) => Finding::new(LIBFABRIC, State::Unknown, format!("it cannot be loaded here: {why}")),
-    }
+    let is_known = libfabric.is_certain && matches!(libfabric.version, Ok(Some(_)));
+    Finding::new(LIBFABRIC, if is_known { State::Good } else { State::Unknown }, libfabric.named())
 }
 
 fn of_provider(provider: &Result<Provider, String>) -> Finding {

@@ -113,10 +113,7 @@ pub fn obstacle(mpi: &Installation) -> Option<Obstacle> {
             remedy: "one of these, which --mpi names",
         });
     }
-    without_libfabric(mpi).or_else(|| {
-        let libfabric = Libfabric::of(mpi);
-        libfabric.obstacle().filter(|_| libfabric.is_certain)
-    })
+    without_libfabric(mpi).or_else(|| Libfabric::of(mpi).obstacle())
 }
 
 #[cfg(test)]

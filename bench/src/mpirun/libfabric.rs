@@ -64,10 +64,11 @@ impl Libfabric {
         }
     }
 
-    /// Why it cannot take the provider, if that is so.
+    /// Why it cannot take the provider, if that is so; nothing where another may be the MPI's.
     pub fn obstacle(&self) -> Option<Obstacle> {
         let file = self.file.display();
         match self.version {
+            _ if !self.is_certain => None,
             Ok(Some((major, minor))) if (major, minor) < OLDEST => Some(Obstacle {
                 reason: format!(
                     "{file} is {major}.{minor}, and the provider is written for {}.{}",

@@ -148,6 +148,7 @@ impl Program {
             (Some(own), []) => own.clone(),
             (Some(own), asked) => own.iter().copied().filter(|ranks| asked.contains(ranks)).collect(),
         };
+        ranks.sort_unstable();
         ranks.dedup();
         ranks
     }
